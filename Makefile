@@ -1,0 +1,83 @@
+# The front door: one command for each thing a user or contributor does. `make` alone lists them.
+# Everything is built under build/<preset>; CMakePresets.json says with which settings.
+.DEFAULT_GOAL := help
+.SUFFIXES:
+
+JOBS ?= $(shell nproc)
+PREFIX ?= /usr/local
+export DESTDIR ?=
+
+# Problems still show: they go to the other stream.
+configure = cmake --preset $(1) >/dev/null
+build = cmake --build --preset $(1) --parallel $(JOBS)
+# The thread sanitizer wants its address ranges free, which address randomisation may take.
+no_aslr := $(shell setarch -R true 2>/dev/null && echo setarch -R)
+
+.PHONY: help
+help: ## list these commands
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+
+.PHONY: run
+run: release-build ## build and demonstrate: a sandboxed program renders a picture
+	@scripts/demo.sh build/release
+
+.PHONY: test
+test: build ## build with sanitizers and run all tests and lints
+	@$(call configure,tsan)
+	$(no_aslr) $(call build,tsan)
+	$(no_aslr) ctest --preset tsan
+	ctest --preset dev
+
+.PHONY: build
+build: setup-test ## compile everything in build/dev (Debug, sanitizers)
+	@$(call configure,dev)
+	$(call build,dev)
+
+.PHONY: release-build
+release-build: setup-run
+	@$(call configure,release)
+	$(call build,release)
+
+.PHONY: lint
+lint: build ## check formatting and house rules; clang-tidy on changed files
+	python3 tools/tidy.py
+	tools/format.sh --check
+	tools/run_clang_tidy.sh build/dev
+
+.PHONY: format
+format: setup-test ## rewrite the sources with clang-format
+	tools/format.sh
+
+.PHONY: clang
+clang: ## the tests once more, built by the second compiler
+	@scripts/setup.sh clang
+	@$(call configure,clang)
+	$(call build,clang)
+	ctest --preset clang
+
+.PHONY: bench
+bench: ## measure, as ratios within one run
+	@scripts/setup.sh bench
+	@scripts/setup.sh guests
+	@$(call configure,bench)
+	$(call build,bench)
+	scripts/bench.sh build/bench
+
+.PHONY: install
+install: release-build ## install under $(DESTDIR)$(PREFIX)
+	cmake --install build/release --prefix "$(PREFIX)"
+
+.PHONY: release
+release: release-build ## pack build/bulkhead-VERSION-linux-ARCH.tar.gz
+	scripts/pack_release.sh build/release
+
+.PHONY: clean
+clean: ## remove what was built; keep what was downloaded
+	rm -rf build/dev build/tsan build/release build/bench build/clang build/demo
+
+.PHONY: setup-run setup-test
+setup-run:
+	@scripts/setup.sh run
+
+setup-test:
+	@scripts/setup.sh test

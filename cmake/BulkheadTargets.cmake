@@ -1,0 +1,88 @@
+# bh_library(name [WORKER] DEPS ...): all src/<name>/*.cc but tests -> bh_<name>; its *_test.cc
+# -> <name>_test. base and wire serve both towers, so they exist twice: bh_<name> (parent flags) and
+# bh_<name>_w (worker flags).
+# bh_program(name [WORKER] DEPS ...): apps/<name>/*.cc -> program <name> in <build>/bin.
+# bh_test(name [LABELS ...] SOURCES ... DEPS ...): a GoogleTest program registered test by test.
+
+function(bh_flags target worker)
+  target_compile_options(${target} PRIVATE ${BH_WARNING_FLAGS} ${BH_HARDEN_COMPILE_FLAGS})
+  target_link_options(${target} PRIVATE ${BH_HARDEN_LINK_FLAGS})
+  target_include_directories(${target} PUBLIC "${PROJECT_SOURCE_DIR}/src"
+                             $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
+  if(BH_SANITIZE_FLAGS AND (NOT worker OR BH_SANITIZE_WORKERS))
+    target_compile_options(${target} PRIVATE ${BH_SANITIZE_FLAGS})
+    target_link_options(${target} PRIVATE ${BH_SANITIZE_FLAGS})
+  endif()
+endfunction()
+
+function(bh_add_static target worker sources deps)
+  add_library(${target} STATIC ${sources})
+  bh_flags(${target} ${worker})
+  target_link_libraries(${target} PUBLIC ${deps} Threads::Threads)
+endfunction()
+
+function(bh_resolve_deps out suffix)
+  set(resolved "")
+  foreach(dep IN LISTS ARGN)
+    if(dep MATCHES "::")
+      list(APPEND resolved ${dep})
+    elseif(dep STREQUAL "base" OR dep STREQUAL "wire")
+      list(APPEND resolved bh_${dep}${suffix})
+    else()
+      list(APPEND resolved bh_${dep})
+    endif()
+  endforeach()
+  set(${out} "${resolved}" PARENT_SCOPE)
+endfunction()
+
+function(bh_library name)
+  cmake_parse_arguments(ARG "WORKER" "" "DEPS" ${ARGN})
+  set(dir "${PROJECT_SOURCE_DIR}/src/${name}")
+  file(GLOB sources CONFIGURE_DEPENDS "${dir}/*.cc")
+  if(NOT sources)  # a folder appears with the first file in it
+    add_library(bh_${name} INTERFACE)
+    return()
+  endif()
+  set(tests ${sources})
+  list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
+  list(FILTER tests INCLUDE REGEX "_test\\.cc$")
+  if(ARG_WORKER)
+    bh_resolve_deps(deps "_w" ${ARG_DEPS})
+    bh_add_static(bh_${name} TRUE "${sources}" "${deps}")
+  else()
+    bh_resolve_deps(deps "" ${ARG_DEPS})
+    bh_add_static(bh_${name} FALSE "${sources}" "${deps}")
+    if(name STREQUAL "base" OR name STREQUAL "wire")
+      bh_resolve_deps(deps "_w" ${ARG_DEPS})
+      bh_add_static(bh_${name}_w TRUE "${sources}" "${deps}")
+    endif()
+  endif()
+  if(BH_TESTS AND tests)
+    if(ARG_WORKER)
+      bh_test(${name}_test WORKER SOURCES ${tests} DEPS bh_${name})
+    else()
+      bh_test(${name}_test SOURCES ${tests} DEPS bh_${name})
+    endif()
+  endif()
+endfunction()
+
+function(bh_program name)
+  cmake_parse_arguments(ARG "WORKER" "" "DEPS;SOURCES" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  bh_flags(${name} ${ARG_WORKER})
+  target_link_libraries(${name} PRIVATE ${ARG_DEPS})
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
+endfunction()
+
+function(bh_test name)
+  cmake_parse_arguments(ARG "WORKER" "" "SOURCES;DEPS;LABELS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  bh_flags(${name} ${ARG_WORKER})
+  target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/tests")
+  target_compile_definitions(${name} PRIVATE BH_BIN_DIR="${PROJECT_BINARY_DIR}/bin"
+                             BH_TEST_WORKER_DIR="${PROJECT_BINARY_DIR}/test-workers"
+                             BH_GUEST_DIR="${PROJECT_BINARY_DIR}/guests"
+                             BH_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  target_link_libraries(${name} PRIVATE ${ARG_DEPS} GTest::gtest GTest::gtest_main)
+  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 120 LABELS "${ARG_LABELS}")
+endfunction()

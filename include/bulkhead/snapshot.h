@@ -1,0 +1,33 @@
+// Counters of one Runtime at one moment. Monotonic counts and gauges are never merged.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+namespace bulkhead {
+
+struct WorkerLedger {
+  // monotonic
+  std::uint64_t spawned = 0;
+  std::uint64_t cancel_sent = 0;
+  std::uint64_t grace_expired = 0;
+  std::uint64_t forced = 0;
+  std::uint64_t reaped = 0;
+  std::uint64_t protocol_failures = 0;
+  // gauges
+  std::uint64_t live_workers = 0;
+  std::uint64_t live_protocol_tasks = 0;
+  std::uint64_t pending_root_leases = 0;
+
+  friend bool operator==(const WorkerLedger&, const WorkerLedger&) = default;
+};
+
+struct Snapshot {
+  WorkerLedger workers;
+  std::uint64_t active_runs = 0;  // holders of a run permit
+  std::uint64_t cleanup_pending =
+      0;  // workers that could not be reaped in time and are still being killed
+  std::chrono::milliseconds cleanup_oldest{0};
+};
+
+}  // namespace bulkhead

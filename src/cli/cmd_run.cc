@@ -1,0 +1,175 @@
+// `bulkhead run`: the command's half of one run. The library's half is RunModule (oneshot/run_module.cc).
+#include <bulkhead/deadline.h>
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "base/strings.h"
+#include "cli/commands.h"
+#include "cli/event_relay.h"
+#include "cli/exit_status.h"
+#include "cli/interrupt.h"
+#include "cli/progress.h"
+#include "cli/render.h"
+#include "cli/report_file.h"
+#include "cli/report_json.h"
+#include "cli/run_record.h"
+#include "cli/run_request.h"
+#include "cli/terminal.h"
+#include "cli/text_io.h"
+
+namespace bulkhead::cli {
+namespace {
+
+using std::chrono::nanoseconds;
+
+// What one invocation carries from step to step.
+struct Invocation {
+  explicit Invocation(const RunOptions& run_options)
+      : options(run_options),
+        terminal(TerminalOf(BorrowedFd(STDERR_FILENO))),
+        start(std::chrono::steady_clock::now()),
+        relay(BorrowedFd(run_options.status_fd.value_or(-1))) {
+    record.module.path = run_options.module_path;
+  }
+
+  const RunOptions& options;
+  Terminal terminal;
+  MonotonicTime start;
+  EventRelay relay;
+  std::unique_ptr<Interrupts> interrupts;  // until the report is written: a late Ctrl-C must not lose it
+  RunRecord record;
+};
+
+void SayGrants(const RunOptions& options) {
+  const auto writable = std::find_if(options.directories.begin(), options.directories.end(),
+                                     [](const DirectoryGrant& grant) { return grant.writable; });
+  if (writable != options.directories.end() && !options.quiet) {
+    Say(fmt::format("--dir-rw: what the guest writes to {} goes straight to the host and stays, also when the "
+                    "run fails",
+                    Quoted(writable->host_path)));
+  }
+}
+
+// Text of the module format is translated in a worker of its own, under the same limits.
+Result<ModuleSource> Binary(Invocation& run, Runtime& runtime, ModuleSource source,
+                            const RunRequest& request) {
+  if (!source.LooksLikeText()) {
+    return source;
+  }
+  run.relay.set_task("convert");
+  auto converted = ConvertText(runtime, source, request);
+  run.relay.set_task("run");
+  return converted;
+}
+
+nanoseconds Passed(const Invocation& run) { return std::chrono::steady_clock::now() - run.start; }
+
+// One deadline covers reading and converting as well; what is left is the library's.
+nanoseconds Remaining(const Invocation& run) {
+  return std::max(nanoseconds(1), run.options.limits.deadline - Passed(run));
+}
+
+// The library knows nothing of the time before it was called.
+void CountPreparation(const Invocation& run, nanoseconds preparation, RunReport& report) {
+  using std::chrono::duration_cast;
+  const auto before = duration_cast<std::chrono::microseconds>(preparation);
+  report.durations[static_cast<std::size_t>(Stage::kAdmit)] += before;
+  report.elapsed += before;
+  for (LimitUse& limit : report.limits) {
+    if (limit.name == "deadline-ms") {
+      const auto ms = [](auto duration) {
+        return static_cast<std::uint64_t>(duration_cast<std::chrono::milliseconds>(duration).count());
+      };
+      limit.used = ms(report.elapsed);
+      limit.cap = ms(run.options.limits.deadline);
+    }
+  }
+}
+
+// The steps of the run; an Error is the end of it before the library could report.
+Status Perform(Invocation& run) {
+  const RunOptions& options = run.options;
+  PreparedRun prepared = BH_TRY(PrepareRun(options));
+  RunRequest& request = prepared.request;
+  ModulePolicy policy;
+  policy.profile = options.profile;
+  policy.memory_bytes_max = options.limits.memory_bytes;
+  auto file = ModuleSource::FromFile(options.module_path, policy.module_bytes_max);
+  if (!file) {
+    return Fail(ModuleFailure(std::move(file).error()));
+  }
+  run.interrupts = BH_TRY(Interrupts::Create());
+  request.cancel = run.interrupts->cancel();
+  request.force = run.interrupts->force();
+  const auto runtime = BH_TRY(Runtime::Create({.observer = &run.relay}));
+  request.limits.deadline = Remaining(run);
+  ModuleSource source = BH_TRY(Binary(run, *runtime, *std::move(file), request));
+  run.record.module.bytes = source.bytes().size();
+  const AdmittedModule module = BH_TRY(std::move(source).Admit(policy));
+  run.record.module.profile = module.info().profile;
+  SayGrants(options);
+  const nanoseconds preparation = Passed(run);
+  request.limits.deadline = Remaining(run);
+  RunHandle handle = BH_TRY(StartRun(*runtime, module, std::move(request)));
+  const bool live = run.terminal.live && !options.quiet;
+  run.record.report = WaitForRun(handle, run.relay, BorrowedFd(live ? STDERR_FILENO : -1));
+  CountPreparation(run, preparation, run.record.report);
+  if (!options.report_path.empty()) {
+    run.record.module.sha256 = module.sha256();
+  }
+  return {};
+}
+
+// Writes the report, and says so if that fails; the exit status with that in mind.
+int Conclude(Invocation& run, const std::optional<ReportDestination>& destination) {
+  RunRecord& record = run.record;
+  const std::string text = RenderResult(record, run.options, run.terminal.colours);
+  static_cast<void>(WriteAll(BorrowedFd(STDERR_FILENO), text));
+  if (destination) {
+    if (const Status written = destination->Write(RunReportJson(record)); !written) {
+      Say(written.error().message);
+      record.exit_status = record.exit_status == kExitOk ? kExitFailed : record.exit_status;
+    }
+  }
+  run.relay.End(record.report.outcome.CodeText(), record.exit_status);
+  return record.exit_status;
+}
+
+}  // namespace
+
+int CmdRun(const RunOptions& options) {
+  // Before anything is opened: the number must be the caller's descriptor, not one of ours.
+  if (options.status_fd) {
+    if (const Status open = CheckStatusFd(*options.status_fd); !open) {
+      Say(open.error().message);
+      return kExitUsage;
+    }
+  }
+  std::optional<ReportDestination> destination;
+  if (!options.report_path.empty()) {
+    auto resolved = ReportDestination::Resolve(options.report_path);
+    if (!resolved) {
+      Say(resolved.error().message);
+      return kExitFailed;
+    }
+    destination = *std::move(resolved);
+  }
+  Invocation run(options);
+  const Status performed = Perform(run);
+  run.record.signal = run.interrupts ? run.interrupts->first_signal() : 0;
+  if (performed) {
+    run.record.exit_status = ExitStatusOf(run.record.report.outcome, run.record.signal);
+  } else {
+    RecordFailure(performed.error(), run.record);
+    run.record.report.elapsed = std::chrono::duration_cast<std::chrono::microseconds>(Passed(run));
+  }
+  return Conclude(run, destination);
+}
+
+}  // namespace bulkhead::cli

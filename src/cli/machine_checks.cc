@@ -1,0 +1,201 @@
+#include "cli/machine_checks.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <linux/landlock.h>
+#include <linux/openat2.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <fstream>
+
+#include "base/errno_error.h"
+#include "base/strings.h"
+#include "base/unique_fd.h"
+#include "process/cgroup_pool.h"
+
+namespace bulkhead::cli {
+namespace {
+
+constexpr int kKernelMajorMin = 5;
+constexpr int kKernelMinorMin = 10;
+constexpr std::string_view kKernelFix = "boot a kernel of version 5.10 or later";
+// Descriptors that one run holds in the parent, and room for the caller's own.
+constexpr rlim_t kDescriptorsMin = 256;
+
+MachineCheck Ok(std::string name, std::string finding) {
+  return {std::move(name), CheckState::kOk, std::move(finding), {}, {}};
+}
+
+// A system call without a wrapper in the C library; -1 and errno as usual.
+template <class... Arguments>
+long Call(long number, Arguments... arguments) {
+  return syscall(number, arguments...);
+}
+
+// First line of a small file, empty if it cannot be read.
+std::string FirstLine(const char* path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
+MachineCheck CheckKernel() {
+  utsname name{};
+  uname(&name);
+  const std::string_view release = static_cast<const char*>(name.release);
+  int major = 0;
+  int minor = 0;
+  const char* end = release.data() + release.size();
+  const auto first = std::from_chars(release.data(), end, major);
+  if (first.ptr != end) {
+    std::from_chars(first.ptr + 1, end, minor);
+  }
+  const std::string finding =
+      fmt::format("{} {} on {}", static_cast<const char*>(name.sysname), release,
+                  static_cast<const char*>(name.machine));
+  if (major > kKernelMajorMin || (major == kKernelMajorMin && minor >= kKernelMinorMin)) {
+    return Ok("kernel", finding);
+  }
+  return {"kernel", CheckState::kMissing, finding, "Bulkhead relies on features of Linux 5.10",
+          std::string(kKernelFix)};
+}
+
+MachineCheck CheckSeccomp() {
+  const unsigned action = SECCOMP_RET_KILL_PROCESS;
+  if (Call(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0U, &action) == 0) {
+    return Ok("seccomp", "system call filters are available");
+  }
+  return {"seccomp", CheckState::kMissing, fmt::format("not available: {}", ErrnoText(errno)),
+          "a worker could make any system call",
+          "boot a kernel with CONFIG_SECCOMP_FILTER; in a container, allow the seccomp system call"};
+}
+
+MachineCheck CheckLandlock() {
+  const long abi = Call(SYS_landlock_create_ruleset, nullptr, std::size_t{0},
+                        unsigned{LANDLOCK_CREATE_RULESET_VERSION});
+  if (abi > 0) {
+    return Ok("landlock", fmt::format("ABI {}", abi));
+  }
+  return {"landlock", CheckState::kDegraded, fmt::format("not available: {}", ErrnoText(errno)),
+          "files are protected by the system call filter alone",
+          "boot a kernel with CONFIG_SECURITY_LANDLOCK and lsm=landlock,... on its command line"};
+}
+
+// Whether a child may make itself a user namespace and act in it: 0, or the errno of what failed. Only trying tells: a
+// security module may grant the namespace without its capabilities.
+int TryUserNamespace() {
+  const pid_t child = fork();
+  if (child < 0) {
+    return errno;
+  }
+  if (child == 0) {
+    _exit(unshare(CLONE_NEWUSER) == 0 && unshare(CLONE_NEWNS) == 0 ? 0 : errno);
+  }
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0) {
+    if (errno != EINTR) {
+      return errno;
+    }
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : EFAULT;
+}
+
+MachineCheck CheckUserNamespaces() {
+  const int failed = TryUserNamespace();
+  if (failed == 0) {
+    return Ok("user-namespaces", "can be made");
+  }
+  std::string fix = "sysctl -w user.max_user_namespaces=15000";
+  if (FirstLine("/proc/sys/kernel/apparmor_restrict_unprivileged_userns") == "1") {
+    fix = "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0";
+  } else if (FirstLine("/proc/sys/kernel/unprivileged_userns_clone") == "0") {
+    fix = "sysctl -w kernel.unprivileged_userns_clone=1";
+  } else if (FirstLine("/proc/sys/user/max_user_namespaces") != "0") {
+    fix = "in a container, allow unshare and clone with new namespaces";
+  }
+  return {"user-namespaces", CheckState::kDegraded, fmt::format("cannot be made: {}", ErrnoText(failed)),
+          "nothing at the default level; stricter levels of later versions need them", fix};
+}
+
+MachineCheck CheckCgroup() {
+  process::CgroupPool pool;
+  const auto mechanism = pool.Mechanism();
+  if (mechanism && !mechanism->empty()) {
+    return Ok("cgroup", fmt::format("workers get one of their own ({})", *mechanism));
+  }
+  return {"cgroup", CheckState::kDegraded,
+          mechanism ? "none that can be written" : mechanism.error().message,
+          "a worker's tree is killed by process group alone",
+          "systemd-run --user --scope -p Delegate=yes bulkhead ..."};
+}
+
+MachineCheck CheckCall(std::string name, long result, std::string_view cost) {
+  if (result >= 0) {
+    const UniqueFd close_it(static_cast<int>(result));
+    return Ok(std::move(name), "available");
+  }
+  return {std::move(name), CheckState::kMissing, fmt::format("not available: {}", ErrnoText(errno)),
+          std::string(cost), std::string(kKernelFix)};
+}
+
+void CheckCalls(std::vector<MachineCheck>& checks) {
+  checks.push_back(CheckCall("pidfd", Call(SYS_pidfd_open, getpid(), 0U),
+                             "the end of a worker cannot be waited for"));
+  checks.push_back(CheckCall("memfd", memfd_create("bulkhead-doctor", MFD_CLOEXEC | MFD_ALLOW_SEALING),
+                             "modules cannot be sealed"));
+  open_how how{};
+  how.flags = O_PATH | O_CLOEXEC;
+  how.resolve = RESOLVE_BENEATH;
+  checks.push_back(CheckCall("openat2", Call(SYS_openat2, AT_FDCWD, ".", &how, sizeof(how)),
+                             "directories cannot be granted safely"));
+}
+
+MachineCheck CheckDescriptorLimit() {
+  rlimit limit{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  const std::string finding = fmt::format("{} open files, {} at most", limit.rlim_cur, limit.rlim_max);
+  if (limit.rlim_cur >= kDescriptorsMin) {
+    return Ok("open-files", finding);
+  }
+  return {"open-files", CheckState::kDegraded, finding, "few runs fit side by side",
+          fmt::format("ulimit -n {}", kDescriptorsMin)};
+}
+
+}  // namespace
+
+std::string_view CheckStateName(CheckState state) {
+  switch (state) {
+    case CheckState::kOk:
+      return "ok";
+    case CheckState::kDegraded:
+      return "degraded";
+    case CheckState::kMissing:
+      return "missing";
+  }
+  return "missing";
+}
+
+std::vector<MachineCheck> CheckMachine() {
+  std::vector<MachineCheck> checks;
+  checks.push_back(CheckKernel());
+  checks.push_back(CheckSeccomp());
+  checks.push_back(CheckLandlock());
+  checks.push_back(CheckUserNamespaces());
+  checks.push_back(CheckCgroup());
+  CheckCalls(checks);
+  checks.push_back(CheckDescriptorLimit());
+  return checks;
+}
+
+}  // namespace bulkhead::cli

@@ -1,0 +1,40 @@
+// The options of `bulkhead run` as values, every bound checked. Plain data.
+#pragma once
+
+#include <bulkhead/module.h>
+#include <bulkhead/output_grant.h>
+#include <bulkhead/result.h>
+#include <bulkhead/run.h>
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/raw_options.h"
+
+namespace bulkhead::cli {
+
+struct RunOptions {
+  enum class Stdin : std::uint8_t { kEmpty, kInherited, kFile };
+
+  std::string module_path;
+  std::vector<std::string> guest_arguments;  // without the program name
+  Profile profile = Profile::kAuto;
+  RunLimits limits;
+  std::chrono::nanoseconds grace = WorkerConfig{}.grace;
+  bool sandbox = true;
+  std::optional<OutputGrant> output;  // path as given, not yet absolute
+  std::vector<DirectoryGrant> directories;
+  std::vector<std::string> environment;
+  Stdin stdin_kind = Stdin::kEmpty;
+  std::string stdin_path;   // of kFile
+  std::string report_path;  // empty: none; "-": standard error
+  std::optional<int> status_fd;
+  bool quiet = false;
+};
+
+// kInvalidArgument: one sentence that starts with the option's name.
+Result<RunOptions> MakeRunOptions(const RawOptions& raw);
+
+}  // namespace bulkhead::cli

@@ -1,0 +1,243 @@
+// What a worker is started with and told: descriptors, limits, Hello and Execute.
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+
+#include "base/errno_error.h"
+#include "base/strings.h"
+#include "oneshot/run.h"
+#include "wire/handshake.h"
+
+namespace bulkhead::oneshot {
+namespace {
+
+constexpr int kWorkerSocket = 3;
+constexpr int kWorkerStderr = 2;
+// While the guest runs the worker may use this much beyond the guest's own memory: its stack, the
+// engine's instance data, buffers of the host functions.
+constexpr std::uint64_t kMemoryOverheadBytes = 64ULL << 20;
+// A worker without an output grant still writes memory files of its own (copy-on-write images of
+// guest memories).
+constexpr std::uint64_t kFileBytesWithoutOutput = 4ULL << 30;
+
+std::uint64_t WholeSeconds(std::chrono::nanoseconds duration) {
+  return static_cast<std::uint64_t>(std::chrono::ceil<std::chrono::seconds>(duration).count());
+}
+
+Result<UniqueFd> OpenGrant(const DirectoryGrant& grant) {
+  UniqueFd fd(open(grant.host_path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!fd.valid()) {
+    return Fail(
+        ErrnoError(ErrorCode::kInvalidArgument, "granting directory", grant.host_path, errno));
+  }
+  return fd;
+}
+
+std::uint64_t FileBytesMax(const RunRequest& request) {
+  if (request.worker.file_bytes_max != 0) {
+    return request.worker.file_bytes_max;
+  }
+  const bool writes_files = std::any_of(request.directories.begin(), request.directories.end(),
+                                        [](const auto& d) { return d.writable; });
+  const std::uint64_t output = request.output ? request.output->bytes_max : 0;
+  return writes_files ? ~0ULL : std::max(output, kFileBytesWithoutOutput);
+}
+
+Status FillHello(const RunRequest& request, supervise::ExchangeInput& exchange) {
+  wire::Hello& hello = exchange.hello;
+  hello.nonce = wire::MakeNonce();
+  hello.build_id = wire::BuildId();
+  hello.scratch_bytes = request.limits.scratch_bytes;
+  hello.compile_memory_bytes = request.limits.compile_memory_bytes;
+  hello.cpu_seconds = request.limits.cpu_time ? WholeSeconds(*request.limits.cpu_time) : 0;
+  hello.file_bytes_max = FileBytesMax(request);
+  hello.sandbox = request.worker.sandbox;
+  for (const DirectoryGrant& grant : request.directories) {
+    exchange.hello_descriptors.push_back(BH_TRY(OpenGrant(grant)));
+    hello.directories.push_back({grant.guest_path, grant.writable});
+  }
+  if (request.worker.check_build_id) {
+    exchange.expected_build = wire::BuildId();
+  }
+  return {};
+}
+
+Status AddStreams(const RunRequest& request, supervise::ExchangeInput& exchange) {
+  const auto add = [&](UniqueFd end, bool* present) {
+    *present = end.valid();
+    if (end.valid()) {
+      exchange.execute_descriptors.push_back(std::move(end));
+    }
+  };
+  UniqueFd end;
+  exchange.guest_stdin = BH_TRY(supervise::GuestInput::Create(request.stdin_from, &end));
+  add(std::move(end), &exchange.execute.has_stdin);
+  supervise::GuestOutput::Options options{request.stdout_to, request.neutralise_terminal,
+                                          request.limits.stdout_bytes_max};
+  // A limit on a stream that nobody reads still counts.
+  if (options.bytes_max != 0 && options.stream.kind == GuestStream::Kind::kNone) {
+    options.stream = GuestStream::Capture(0);
+  }
+  exchange.guest_stdout = BH_TRY(supervise::GuestOutput::Create(options, &end));
+  add(std::move(end), &exchange.execute.has_stdout);
+  exchange.guest_stderr = BH_TRY(
+      supervise::GuestOutput::Create({request.stderr_to, request.neutralise_terminal, 0}, &end));
+  add(std::move(end), &exchange.execute.has_stderr);
+  return {};
+}
+
+Result<UniqueFd> Duplicate(BorrowedFd fd) {
+  UniqueFd copy(fcntl(fd.get(), F_DUPFD_CLOEXEC, 0));
+  if (!copy.valid()) {
+    return Fail(ErrnoError("fcntl F_DUPFD_CLOEXEC", "", errno));
+  }
+  return copy;
+}
+
+Status FillExecute(const RunRequest& request, Work& work, const staging::StagingArea* staging,
+                   supervise::ExchangeInput& exchange) {
+  wire::Execute& execute = exchange.execute;
+  execute.mode = work.mode;
+  execute.module_bytes = work.module_bytes;
+  execute.fuel = request.limits.fuel.value_or(0);
+  execute.memory_bytes = request.limits.memory_bytes;
+  execute.memory_overhead_bytes = kMemoryOverheadBytes + request.limits.stack_bytes;
+  execute.stack_bytes = request.limits.stack_bytes;
+  execute.cooperative = request.limits.cooperative_stop;
+  execute.arguments = request.arguments;
+  execute.environment = request.environment;
+  exchange.execute_descriptors.push_back(BH_TRY(Duplicate(work.module)));
+  if (work.mode == wire::Mode::kConvertText) {
+    execute.has_output = true;
+    execute.output_bytes_max = ModulePolicy::kModuleBytesCeiling;
+    exchange.execute_descriptors.push_back(BH_TRY(Duplicate(work.converted.borrow())));
+    exchange.guest_stdin.reset();
+    return {};
+  }
+  BH_TRY(AddStreams(request, exchange));
+  if (staging != nullptr) {
+    execute.has_output = true;
+    execute.output_name = std::filesystem::path(request.output->path).filename().string();
+    execute.output_bytes_max = request.output->bytes_max;
+    exchange.execute_descriptors.push_back(BH_TRY(Duplicate(staging->file())));
+  }
+  return {};
+}
+
+Status FillSpawn(const RunRequest& request, Preparation& preparation) {
+  wire::ChannelPair sockets = BH_TRY(wire::MakeChannelPair());
+  preparation.parent_socket = std::move(sockets.parent);
+  preparation.worker_socket = std::move(sockets.worker);
+  int pipe_ends[2] = {-1, -1};
+  if (pipe2(pipe_ends, O_CLOEXEC) != 0) {
+    return Fail(ErrnoError("pipe2", "worker stderr", errno));
+  }
+  preparation.parent_stderr.Reset(pipe_ends[0]);
+  preparation.worker_stderr.Reset(pipe_ends[1]);
+  if (fcntl(pipe_ends[0], F_SETFL, O_NONBLOCK) != 0) {
+    return Fail(ErrnoError("fcntl O_NONBLOCK", "worker stderr", errno));
+  }
+  process::SpawnSpec& spec = preparation.spec;
+  spec.program = request.worker.executable;
+  spec.program_sha256 = request.worker.executable_sha256;
+  spec.working_directory = request.worker.working_directory;
+  spec.descriptors = {{preparation.worker_socket.borrow(), kWorkerSocket},
+                      {preparation.worker_stderr.borrow(), kWorkerStderr}};
+  spec.limits.push_back({RLIMIT_CORE, 0});
+  // The worker lowers these further by itself; the parent does not rely on it.
+  spec.limits.push_back({RLIMIT_DATA, request.limits.compile_memory_bytes});
+  if (request.limits.cpu_time) {
+    spec.limits.push_back({RLIMIT_CPU, WholeSeconds(*request.limits.cpu_time)});
+  }
+  if (request.worker.descriptors_max != 0) {
+    spec.limits.push_back({RLIMIT_NOFILE, request.worker.descriptors_max});
+  }
+  return {};
+}
+
+Status CheckTexts(const std::vector<std::string>& texts, std::string_view what) {
+  if (texts.size() > wire::kArgumentsMax) {
+    return Fail(ErrorCode::kInvalidArgument, fmt::format("{} {} entries: at most {} are accepted",
+                                                         texts.size(), what, wire::kArgumentsMax));
+  }
+  for (const std::string& text : texts) {
+    if (text.size() > wire::kArgumentBytesMax) {
+      return Fail(ErrorCode::kInvalidArgument,
+                  fmt::format("one {} entry of {} bytes: at most {} are accepted", what,
+                              text.size(), wire::kArgumentBytesMax));
+    }
+    if (text.find('\0') != std::string::npos) {
+      return Fail(ErrorCode::kInvalidArgument,
+                  fmt::format("{} entry {}: a NUL byte cannot be passed on", what,
+                              Quoted(CutUtf8(text, 64))));
+    }
+  }
+  return {};
+}
+
+std::size_t TotalBytes(const std::vector<std::string>& texts) {
+  std::size_t total = 0;
+  for (const std::string& text : texts) {
+    total += text.size();
+  }
+  return total;
+}
+
+}  // namespace
+
+Status ValidateRequest(const RunRequest& request) {
+  BH_TRY(request.worker.Validate());
+  BH_TRY(request.limits.Validate());
+  BH_TRY(CheckTexts(request.arguments, "argument"));
+  BH_TRY(CheckTexts(request.environment, "environment"));
+  const std::size_t total = TotalBytes(request.arguments) + TotalBytes(request.environment);
+  if (total > wire::kArgumentsTotalBytesMax) {
+    return Fail(
+        ErrorCode::kInvalidArgument,
+        fmt::format("arguments and environment of {} bytes together: at most {} are accepted",
+                    total, wire::kArgumentsTotalBytesMax));
+  }
+  for (const std::string& entry : request.environment) {
+    if (entry.find('=') == std::string::npos || entry.front() == '=') {
+      return Fail(
+          ErrorCode::kInvalidArgument,
+          fmt::format("environment entry {}: NAME=VALUE is accepted", Quoted(CutUtf8(entry, 64))));
+    }
+  }
+  if (request.directories.size() > wire::kDirectoryGrantsMax) {
+    return Fail(ErrorCode::kInvalidArgument,
+                fmt::format("{} directory grants: at most {} are accepted",
+                            request.directories.size(), wire::kDirectoryGrantsMax));
+  }
+  for (const DirectoryGrant& grant : request.directories) {
+    if (grant.guest_path.empty() || grant.guest_path.size() > 4096 ||
+        grant.guest_path.find('\0') != std::string::npos || grant.host_path.empty() ||
+        grant.host_path.find('\0') != std::string::npos) {
+      return Fail(
+          ErrorCode::kInvalidArgument,
+          fmt::format(
+              "directory grant {}::{}: two paths of 1 to 4096 bytes without NUL are accepted",
+              Quoted(grant.host_path), Quoted(CutUtf8(grant.guest_path, 64))));
+    }
+  }
+  return {};
+}
+
+Result<Preparation> Prepare(const RunRequest& request, Work& work,
+                            const staging::StagingArea* staging) {
+  Preparation preparation;
+  BH_TRY(FillHello(request, preparation.exchange));
+  BH_TRY(FillExecute(request, work, staging, preparation.exchange));
+  BH_TRY(FillSpawn(request, preparation));
+  preparation.exchange.grace = request.worker.grace;
+  preparation.exchange.cancel = request.cancel;
+  preparation.exchange.force = request.force;
+  return preparation;
+}
+
+}  // namespace bulkhead::oneshot

@@ -1,0 +1,179 @@
+#include "oneshot/report.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstring>
+
+#include "base/strings.h"
+
+namespace bulkhead::oneshot {
+namespace {
+
+constexpr std::size_t kDiagnosticBytesMax = 2048;
+
+std::string SignalName(int signal) {
+  const char* text = sigdescr_np(signal);
+  return fmt::format("signal {} ({})", signal, text != nullptr ? text : "unknown");
+}
+
+std::string DiagnoseUnexpectedExit(const supervise::ExchangeResult& result,
+                                   const RunReport& report) {
+  const auto& exit = result.facts.exit;
+  const bool forbidden_call =
+      exit && exit->how == process::ExitStatus::How::kSignalled && exit->code == SIGSYS;
+  return fmt::format("the worker ended without a result: {}{}", report.worker_exit,
+                     forbidden_call ? ", killed for a forbidden system call" : "");
+}
+
+// What a person wants to know first: the limit, else what broke, else the worker's own words.
+std::string Diagnose(const supervise::ExchangeResult& result, const RunReport& report) {
+  const OutcomeCode code = report.outcome.code;
+  const auto failed = supervise::FailedAllocationBytes(result.facts.worker_stderr);
+  if ((code == OutcomeCode::kCompileLimit || code == OutcomeCode::kMemoryLimit) && failed) {
+    return fmt::format("an allocation of {} bytes was refused while {}", *failed,
+                       result.facts.guest_started ? "the guest ran" : "the module was compiled");
+  }
+  if (code == OutcomeCode::kCpuLimit) {
+    return fmt::format("the worker used {} ms of CPU time", result.use.cpu.count() / 1000);
+  }
+  if (code == OutcomeCode::kWorkerUnexpectedExit) {
+    return DiagnoseUnexpectedExit(result, report);
+  }
+  if (code == OutcomeCode::kWorkerLingered) {
+    return fmt::format("the worker reported its result but did not exit within {} s",
+                       supervise::kLingerMax.count());
+  }
+  if (!result.problem.empty()) {
+    return result.problem;
+  }
+  return result.facts.terminal ? ToValidUtf8(result.facts.terminal->diagnostic) : std::string();
+}
+
+// A latched stop that a protocol fault outranked, or a report that the end of the worker outranked,
+// stays visible.
+std::string MaskedCode(const supervise::ExchangeResult& result, const Outcome& outcome) {
+  if (result.facts.terminal && result.facts.terminal->counters.zero()) {
+    const std::string reported = supervise::MapTerminal(*result.facts.terminal).CodeText();
+    return reported == outcome.CodeText() ? std::string() : reported;
+  }
+  return {};
+}
+
+void FillStreams(supervise::Exchange& exchange, RunReport& report) {
+  if (supervise::GuestOutput* out = exchange.guest_stdout(); out != nullptr) {
+    report.stdout_bytes = out->bytes();
+    report.stdout_undelivered_bytes = out->undelivered_bytes();
+    report.stdout_captured = out->TakeCapture();
+  }
+  if (supervise::GuestOutput* err = exchange.guest_stderr(); err != nullptr) {
+    report.stderr_bytes = err->bytes();
+    report.stderr_captured = err->TakeCapture();
+  }
+}
+
+}  // namespace
+
+void StageClock::Adopt(const std::array<MonotonicTime, kStageCount>& entered) {
+  for (std::size_t i = 0; i < kStageCount; ++i) {
+    if (entered[i] != MonotonicTime{}) {
+      entered_[i] = entered[i];
+    }
+  }
+}
+
+void StageClock::Close(MonotonicTime end,
+                       std::array<std::chrono::microseconds, kStageCount>& durations) const {
+  for (std::size_t i = 0; i < kStageCount; ++i) {
+    if (entered_[i] == MonotonicTime{}) {
+      continue;
+    }
+    MonotonicTime next = end;
+    for (const MonotonicTime other : entered_) {
+      if (other > entered_[i]) {
+        next = std::min(next, other);
+      }
+    }
+    durations[i] = std::chrono::duration_cast<std::chrono::microseconds>(next - entered_[i]);
+  }
+}
+
+std::string DescribeExit(const process::ExitStatus& exit) {
+  switch (exit.how) {
+    case process::ExitStatus::How::kExited:
+      return fmt::format("exit {}", exit.code);
+    case process::ExitStatus::How::kSignalled:
+      return SignalName(exit.code);
+    case process::ExitStatus::How::kUnknown:
+      return "reaped by somebody else";
+  }
+  return {};
+}
+
+void FillFromExchange(supervise::ExchangeResult& result, supervise::Exchange& exchange,
+                      RunReport& report) {
+  report.stage = result.stage;
+  report.stop = result.facts.stop;
+  report.containment = result.ack.mechanisms;
+  report.cpu = result.use.cpu;
+  report.memory_peak_bytes = result.use.rss_bytes_peak;
+  report.worker_stderr_tail = result.facts.worker_stderr;
+  if (result.facts.exit) {
+    report.worker_exit = DescribeExit(*result.facts.exit);
+  }
+  if (result.facts.terminal) {
+    const wire::Terminal::Facts& facts = result.facts.terminal->facts;
+    report.memory_growth_refused = facts.memory_growth_refused;
+    report.guest_memory_bytes_peak = facts.memory_bytes_peak;
+    report.fuel_used = facts.fuel_used;
+    report.output_created = facts.output_created;
+  }
+  report.masked_code = MaskedCode(result, report.outcome);
+  report.diagnostic = CutUtf8(Diagnose(result, report), kDiagnosticBytesMax);
+  FillStreams(exchange, report);
+}
+
+void FillFromCommit(const staging::CommitResult& commit, RunReport& report) {
+  report.output->published = commit.published;
+  report.output->bytes = commit.bytes;
+  report.output->sha256 = commit.sha256;
+  if (commit.failed_at != staging::CommitStep::kNone) {
+    report.diagnostic = commit.detail.message;
+  } else if (commit.removal_failed) {
+    report.diagnostic = commit.removal_detail.message;
+  }
+}
+
+void FillLimits(const RunRequest& request, RunReport& report) {
+  const auto add = [&](std::string name, std::uint64_t used, std::uint64_t cap, bool reached) {
+    report.limits.push_back({std::move(name), used, cap, reached});
+  };
+  const auto ms = [](std::chrono::nanoseconds duration) {
+    return static_cast<std::uint64_t>(
+        std::chrono::duration_cast<std::chrono::milliseconds>(duration).count());
+  };
+  const OutcomeCode code = report.outcome.code;
+  const RunLimits& limits = request.limits;
+  add("deadline-ms", ms(report.elapsed), ms(limits.deadline),
+      report.stop == StopCause::kDeadlineExceeded);
+  add("memory-bytes", report.guest_memory_bytes_peak, limits.memory_bytes,
+      code == OutcomeCode::kMemoryLimit || report.memory_growth_refused);
+  add("compile-memory-bytes", 0, limits.compile_memory_bytes, code == OutcomeCode::kCompileLimit);
+  if (limits.cpu_time) {
+    add("cpu-ms", ms(report.cpu), ms(*limits.cpu_time), code == OutcomeCode::kCpuLimit);
+  }
+  if (limits.fuel) {
+    add("fuel", report.fuel_used, *limits.fuel, code == OutcomeCode::kOutOfFuel);
+  }
+  if (limits.stdout_bytes_max != 0) {
+    add("stdout-bytes", report.stdout_bytes, limits.stdout_bytes_max,
+        code == OutcomeCode::kStdoutLimit);
+  }
+  if (request.output) {
+    add("output-bytes", report.output ? report.output->bytes : 0, request.output->bytes_max,
+        code == OutcomeCode::kOutputLimit);
+  }
+}
+
+}  // namespace bulkhead::oneshot

@@ -1,0 +1,50 @@
+// One run's state on its way through RunModule (run_module.cc tells the story; prepare.cc fills
+// what the worker is told).
+#pragma once
+
+#include <bulkhead/run.h>
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "process/launcher.h"
+#include "staging/staging_area.h"
+#include "supervise/exchange.h"
+#include "supervise/runtime_impl.h"
+#include "wire/messages.h"
+
+namespace bulkhead::oneshot {
+
+// What is run: an admitted module, or text to be converted into `converted`.
+struct Work {
+  wire::Mode mode = wire::Mode::kRun;
+  BorrowedFd module;
+  std::uint64_t module_bytes = 0;
+  UniqueFd converted;  // kConvertText: the memory file the binary goes to
+};
+
+// The argument and environment lists, and the directory grants, within the wire's bounds;
+// kInvalidArgument otherwise.
+Status ValidateRequest(const RunRequest& request);
+
+// Everything a worker needs, made before it exists.
+struct Preparation {
+  process::SpawnSpec spec;
+  UniqueFd parent_socket;
+  UniqueFd worker_socket;  // spec refers to it
+  UniqueFd parent_stderr;
+  UniqueFd worker_stderr;
+  supervise::ExchangeInput exchange;
+};
+
+// kInvalidArgument when a grant or stream cannot be used, else kIo/kResourceExhausted.
+Result<Preparation> Prepare(const RunRequest& request, Work& work,
+                            const staging::StagingArea* staging);
+
+// The whole story: everything between a request and its report.
+// `abandoned` cancels like the request's token.
+RunReport Execute(Runtime::Impl& runtime, Work work, const RunRequest& request,
+                  const CancelToken& abandoned = {});
+
+}  // namespace bulkhead::oneshot

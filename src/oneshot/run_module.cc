@@ -1,0 +1,264 @@
+// The story of one run, from request to report; each step lives in a file named after it.
+#include <bulkhead/run.h>
+
+#include <fcntl.h>
+#include <fmt/core.h>
+
+#include "oneshot/publication.h"
+#include "oneshot/report.h"
+#include "oneshot/run.h"
+
+namespace bulkhead::oneshot {
+namespace {
+
+using supervise::ExchangeResult;
+
+// Everything of one run that outlives a single step. Early returns are undone by the members'
+// destructors.
+class Run {
+ public:
+  Run(Runtime::Impl& runtime, Work work, const RunRequest& request, const CancelToken& abandoned)
+      : runtime_(runtime),
+        work_(std::move(work)),
+        request_(request),
+        abandoned_(abandoned),
+        started_(runtime.clock.Now()),
+        deadline_(Deadline::After(started_, request.limits.deadline)),
+        run_id_(supervise::NextRunId()),
+        ledger_(runtime.ledger) {}
+
+  RunReport Execute();
+
+ private:
+  // Each step says whether the run goes on; if not, report_ holds the outcome.
+  bool AdmitRun();
+  bool Stage();
+  bool Launch();
+  void Converse();
+  void Publish();
+
+  bool End(OutcomeCode code, std::string diagnostic = {});
+  bool CancelRequested() const;
+  bool StoppedNow();
+  void Enter(bulkhead::Stage stage);
+
+  Runtime::Impl& runtime_;
+  Work work_;
+  const RunRequest& request_;
+  const CancelToken& abandoned_;
+  MonotonicTime started_;
+  Deadline deadline_;
+  std::uint64_t run_id_;
+  supervise::RunLedger ledger_;
+  std::shared_ptr<supervise::RunPermit> permit_;
+  std::shared_ptr<staging::StagingArea> staging_;
+  std::shared_ptr<supervise::GaugeHold> live_worker_;
+  Preparation preparation_;
+  supervise::WatchGuard guard_;
+  RunReport report_;
+  StageClock stages_;
+};
+
+// Decision table A, then table B, then table C (docs/outcomes.md).
+RunReport Run::Execute() {
+  Enter(bulkhead::Stage::kLaunch);
+  if (AdmitRun() && Stage() && Launch()) {
+    Converse();
+    Publish();
+  }
+  report_.ledger = ledger_.own();
+  report_.elapsed =
+      std::chrono::duration_cast<std::chrono::microseconds>(runtime_.clock.Now() - started_);
+  stages_.Close(runtime_.clock.Now(), report_.durations);
+  FillLimits(request_, report_);
+  Enter(bulkhead::Stage::kDone);
+  return std::move(report_);
+}
+
+bool Run::AdmitRun() {
+  if (CancelRequested()) {
+    report_.stop = StopCause::kCancelled;
+    return End(OutcomeCode::kCancelled);
+  }
+  if (Status valid = ValidateRequest(request_); !valid) {
+    return End(OutcomeCode::kWorkerInvalidConfiguration, valid.error().message);
+  }
+  if (work_.module_bytes > ModulePolicy::kModuleBytesCeiling) {
+    return End(OutcomeCode::kWorkerInvalidConfiguration,
+               fmt::format("a module of {} bytes: at most {} are accepted", work_.module_bytes,
+                           ModulePolicy::kModuleBytesCeiling));
+  }
+  if (run_id_ == 0) {
+    return End(OutcomeCode::kWorkerProtocol, "request ids are used up");
+  }
+  permit_ = supervise::RunPermit::TryAcquire(runtime_);
+  if (permit_ == nullptr) {
+    return End(OutcomeCode::kRootExecutionLimitExceeded,
+               fmt::format("{} runs are active already", runtime_.options.active_runs_max));
+  }
+  return !StoppedNow();
+}
+
+bool Run::Stage() {
+  if (!request_.output) {
+    return true;
+  }
+  if (Status valid = request_.output->Validate(); !valid) {
+    return End(OutcomeCode::kWorkerOutputGrant, valid.error().message);
+  }
+  report_.output = OutputReport{request_.output->path, 0, {}, false};
+  auto owner = staging::OwnerIdentity::ReadSelf();
+  if (!owner) {
+    return End(OutcomeCode::kWorkerOutputGrant, owner.error().message);
+  }
+  auto area = staging::StagingArea::Create(*request_.output, *owner);
+  if (!area) {
+    return End(OutcomeCode::kWorkerOutputGrant, area.error().message);
+  }
+  staging_ = std::move(*area);
+  return !StoppedNow();
+}
+
+bool Run::Launch() {
+  auto preparation = Prepare(request_, work_, staging_.get());
+  if (!preparation) {
+    const bool ours = preparation.error().code == ErrorCode::kInvalidArgument;
+    return End(ours ? OutcomeCode::kWorkerInvalidConfiguration : OutcomeCode::kWorkerLaunch,
+               preparation.error().message);
+  }
+  preparation_ = std::move(*preparation);
+  auto process = runtime_.keeper->Spawn(preparation_.spec);
+  preparation_.worker_socket.Reset();
+  preparation_.worker_stderr.Reset();
+  if (!process) {
+    return End(OutcomeCode::kWorkerLaunch, process.error().message);
+  }
+  ledger_.Add(&WorkerLedger::spawned);
+  live_worker_ =
+      std::make_shared<supervise::GaugeHold>(runtime_.ledger, &WorkerLedger::live_workers);
+  report_.worker_pid = (*process)->identity().pid;
+  UniqueFd pidfd(fcntl((*process)->pidfd().get(), F_DUPFD_CLOEXEC, 0));
+  if (pidfd.valid()) {
+    auto guard = runtime_.watchdog->Arm(
+        {std::move(pidfd), deadline_, request_.worker.grace, request_.cancel});
+    if (guard) {  // a backstop: without it the exchange still enforces every bound
+      guard_ = std::move(*guard);
+    }
+  }
+  preparation_.exchange.process = std::move(*process);
+  return true;
+}
+
+void Run::Converse() {
+  supervise::ExchangeInput& input = preparation_.exchange;
+  input.socket = std::move(preparation_.parent_socket);
+  input.worker_stderr = std::move(preparation_.parent_stderr);
+  input.deadline = deadline_;
+  input.abandoned = abandoned_;
+  input.guard = &guard_;
+  supervise::Exchange exchange({runtime_.clock, ledger_, runtime_.options.observer, run_id_},
+                               std::move(input));
+  ExchangeResult result = exchange.RunToEnd();
+  stages_.Adopt(result.entered);
+  if (request_.limits.cpu_time) {
+    result.facts.cpu_limit = std::chrono::ceil<std::chrono::seconds>(*request_.limits.cpu_time);
+    result.facts.cpu_used = result.use.cpu;
+  }
+  report_.outcome = supervise::Classify(result.facts);
+  FillFromExchange(result, exchange, report_);
+  if (result.uncontained != nullptr) {
+    // Everything that must outlive the worker travels with it, in one piece.
+    runtime_.keeper->HandOff(
+        {std::move(result.uncontained), {std::move(staging_), std::move(live_worker_), permit_}});
+  }
+  live_worker_.reset();
+}
+
+// Decision table C: only a completed run whose worker is gone publishes.
+void Run::Publish() {
+  if (staging_ == nullptr) {
+    return;
+  }
+  Enter(bulkhead::Stage::kPublish);
+  StopCause stop = StopCause::kNone;
+  Publication publication;
+  if (!report_.outcome.completed()) {
+    publication = AfterDiscard(report_.outcome, staging_->Discard().has_value());
+  } else if (!report_.output_created) {
+    (void)staging_->Discard();
+    publication.masked_code = report_.outcome.CodeText();
+    publication.outcome.code = OutcomeCode::kWorkerOutputCommit;
+    report_.diagnostic = "the guest completed without creating its output file";
+  } else {
+    const auto commit = staging_->Commit([&] {
+      if (stop == StopCause::kNone && CancelRequested()) {
+        stop = StopCause::kCancelled;
+      } else if (stop == StopCause::kNone && deadline_.PassedAt(runtime_.clock.Now())) {
+        stop = StopCause::kDeadlineExceeded;
+      }
+      return stop != StopCause::kNone;
+    });
+    publication = AfterCommit(report_.outcome, commit, stop);
+    FillFromCommit(commit, report_);
+  }
+  if (stop != StopCause::kNone) {
+    report_.stop = stop;
+  }
+  report_.outcome = std::move(publication.outcome);
+  if (!publication.masked_code.empty()) {
+    report_.masked_code = std::move(publication.masked_code);
+  }
+  staging_.reset();
+}
+
+bool Run::End(OutcomeCode code, std::string diagnostic) {
+  report_.outcome.code = code;
+  report_.diagnostic = std::move(diagnostic);
+  return false;
+}
+
+bool Run::CancelRequested() const {
+  return request_.cancel.cancelled() || abandoned_.cancelled() || request_.force.cancelled();
+}
+
+// Row A4: between the steps before a process exists.
+bool Run::StoppedNow() {
+  const bool cancelled = CancelRequested();
+  if (!cancelled && !deadline_.PassedAt(runtime_.clock.Now())) {
+    return false;
+  }
+  report_.stop = cancelled ? StopCause::kCancelled : StopCause::kDeadlineExceeded;
+  End(cancelled ? OutcomeCode::kCancelled : OutcomeCode::kDeadlineExceeded);
+  return true;
+}
+
+void Run::Enter(bulkhead::Stage stage) {
+  const MonotonicTime now = runtime_.clock.Now();
+  stages_.Enter(stage, now);
+  if (stage != bulkhead::Stage::kDone) {
+    report_.stage = stage;
+  }
+  if (runtime_.options.observer != nullptr) {
+    runtime_.options.observer->OnStage({run_id_, stage, report_.worker_pid});
+  }
+}
+
+}  // namespace
+
+RunReport Execute(Runtime::Impl& runtime, Work work, const RunRequest& request,
+                  const CancelToken& abandoned) {
+  return Run(runtime, std::move(work), request, abandoned).Execute();
+}
+
+}  // namespace bulkhead::oneshot
+
+namespace bulkhead {
+
+RunReport RunModule(Runtime& runtime, const AdmittedModule& module, const RunRequest& request) {
+  oneshot::Work work;
+  work.module = BorrowedFd(module.descriptor());
+  work.module_bytes = module.size_bytes();
+  return oneshot::Execute(runtime.impl(), std::move(work), request);
+}
+
+}  // namespace bulkhead

@@ -1,0 +1,147 @@
+#include "process/cgroup_pool.h"
+
+#include <dirent.h>
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <string_view>
+
+#include "base/clock.h"
+#include "base/random_id.h"
+#include "process/text_file.h"
+
+namespace bulkhead::process {
+namespace {
+
+constexpr std::string_view kLeafNamePrefix = "bulkhead-";
+
+// Idle leaves kept: more than any host runs workers at once would only hold descriptors.
+constexpr std::size_t kIdleLeavesMax = 64;
+
+// Keeps several pools of one process apart.
+constexpr std::size_t kOwnerIdBytes = 4;
+
+// Time for everything that dead owners left; the rest waits for the next start.
+constexpr std::chrono::milliseconds kJanitorBudget{500};
+
+struct CloseDirectory {
+  void operator()(DIR* directory) const { closedir(directory); }
+};
+
+void RemoveAbandoned(const CgroupMethod& method, const std::string& directory) {
+  const MonotonicClock clock;
+  const Deadline deadline = Deadline::After(clock.Now(), kJanitorBudget);
+  std::vector<std::string> names;
+  if (const std::unique_ptr<DIR, CloseDirectory> listing(opendir(directory.c_str())); listing) {
+    while (const dirent* entry = readdir(listing.get())) {
+      if (std::string_view(entry->d_name).starts_with(kLeafNamePrefix)) {
+        names.emplace_back(entry->d_name);
+      }
+    }
+  }
+  for (const std::string& name : names) {
+    const auto leaf = CgroupLeaf::Adopt(method, directory + "/" + name);
+    if (leaf) {
+      // Best effort: what cannot be killed now is found again at the next start.
+      (*leaf)->KillAndWait(deadline).value_or(false);
+    }
+  }
+}
+
+}  // namespace
+
+Result<std::unique_ptr<CgroupLeaf>> CgroupPool::Take() {
+  const std::lock_guard lock(mutex_);
+  BH_TRY(DetectOnce());
+  if (method_ == nullptr) {
+    return nullptr;
+  }
+  while (!idle_.empty()) {
+    std::unique_ptr<CgroupLeaf> leaf = std::move(idle_.back());
+    idle_.pop_back();
+    if (leaf->reusable()) {
+      return leaf;
+    }
+  }
+  // A leaf that is not locked yet can be taken for an abandoned one by another process's first use: try once more.
+  Result<std::unique_ptr<CgroupLeaf>> leaf = CgroupLeaf::Create(*method_, NextPath());
+  return leaf ? std::move(leaf) : CgroupLeaf::Create(*method_, NextPath());
+}
+
+void CgroupPool::GiveBack(std::unique_ptr<CgroupLeaf> leaf) {
+  if (!leaf->reusable()) {
+    return;  // removed
+  }
+  const std::lock_guard lock(mutex_);
+  if (method_ != nullptr && idle_.size() < kIdleLeavesMax) {
+    idle_.push_back(std::move(leaf));
+  }
+}
+
+void CgroupPool::MarkProven() {
+  const std::lock_guard lock(mutex_);
+  proven_ = true;
+}
+
+bool CgroupPool::GiveUpUnlessProven() {
+  const std::lock_guard lock(mutex_);
+  if (!proven_) {
+    method_ = nullptr;
+    idle_.clear();
+  }
+  return !proven_;
+}
+
+Result<std::string> CgroupPool::Mechanism() {
+  const std::lock_guard lock(mutex_);
+  BH_TRY(DetectOnce());
+  return method_ == nullptr ? std::string() : std::string(method_->name);
+}
+
+Status CgroupPool::DetectOnce() {
+  if (detected_) {
+    return {};
+  }
+  const Result<std::string> own = ReadTextFile("/proc/self/cgroup");
+  const Result<std::string> mounts = ReadTextFile("/proc/self/mountinfo");
+  for (const Result<std::string>* text : {&own, &mounts}) {
+    if (!*text && text->error().code == ErrorCode::kResourceExhausted) {
+      return Fail(text->error());  // says nothing about the machine: ask again next time
+    }
+  }
+  if (own && mounts) {
+    for (const CgroupLocation& location : FindCgroupLocations(*own, *mounts)) {
+      if (BH_TRY(UseLocation(location))) {
+        break;
+      }
+    }
+  }
+  detected_ = true;
+  return {};
+}
+
+Result<bool> CgroupPool::UseLocation(const CgroupLocation& location) {
+  leaf_path_prefix_ = fmt::format("{}/{}{}-{}-", location.directory, kLeafNamePrefix, getpid(),
+                                  RandomHex(kOwnerIdBytes));
+  for (const CgroupMethod& method : CgroupMethods()) {
+    if (method.kind != location.kind) {
+      continue;
+    }
+    Result<std::unique_ptr<CgroupLeaf>> leaf = CgroupLeaf::Create(method, NextPath());
+    if (leaf) {
+      RemoveAbandoned(method, location.directory);
+      method_ = &method;
+      idle_.push_back(*std::move(leaf));
+      return true;
+    }
+    if (leaf.error().code == ErrorCode::kResourceExhausted) {
+      return Fail(std::move(leaf).error());
+    }
+  }
+  return false;
+}
+
+std::string CgroupPool::NextPath() { return leaf_path_prefix_ + std::to_string(next_number_++); }
+
+}  // namespace bulkhead::process

@@ -1,0 +1,205 @@
+#include "process/child_process.h"
+
+#include <fmt/core.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "base/clock.h"
+#include "base/errno_error.h"
+#include "process/pidfd.h"
+#include "process/proc_stat.h"
+
+namespace bulkhead::process {
+namespace {
+
+struct WaitAnswer {
+  enum class State : std::uint8_t { kRunning, kExited, kNotOurs };
+
+  State state = State::kRunning;
+  ExitStatus exit;
+  rusage usage{};
+};
+
+// waitid(2) by pidfd; the raw call, because only that tells what the process used.
+Result<WaitAnswer> Wait(BorrowedFd pidfd, int options) {
+  for (;;) {
+    WaitAnswer answer;
+    siginfo_t info{};
+    const long result = syscall(SYS_waitid, P_PIDFD, pidfd.get(), &info, options, &answer.usage);
+    if (result != 0 && errno == EINTR) {
+      continue;
+    }
+    if (result != 0 && errno == ECHILD) {
+      answer.state = WaitAnswer::State::kNotOurs;
+      return answer;
+    }
+    if (result != 0) {
+      return Fail(ErrnoError(ErrorCode::kIo, "waitid", "", errno));
+    }
+    if (info.si_pid != 0) {
+      answer.state = WaitAnswer::State::kExited;
+      const bool exited = info.si_code == CLD_EXITED;
+      answer.exit = {exited ? ExitStatus::How::kExited : ExitStatus::How::kSignalled,
+                     info.si_status};
+    }
+    return answer;
+  }
+}
+
+Result<bool> Exited(BorrowedFd pidfd) {
+  return WaitExited(pidfd, Deadline::At(MonotonicTime::min()));
+}
+
+std::chrono::microseconds ToDuration(const timeval& time) {
+  return std::chrono::seconds(time.tv_sec) + std::chrono::microseconds(time.tv_usec);
+}
+
+}  // namespace
+
+ChildProcess::ChildProcess(Parts parts)
+    : pidfd_(std::move(parts.pidfd)),
+      identity_(parts.identity),
+      group_(pidfd_.borrow(), identity_),
+      leaf_(std::move(parts.leaf)),
+      leaves_(std::move(parts.leaves)),
+      host_rss_bytes_peak_(parts.host_rss_bytes_peak) {}
+
+ChildProcess::~ChildProcess() {
+  if (!contained_) {
+    const MonotonicClock clock;
+    // Nobody is left to be told; what could not be reaped stays killed.
+    KillAndReap(Deadline::After(clock.Now(), kDestructionDrain)).has_value();
+  }
+}
+
+Result<std::optional<ExitStatus>> ChildProcess::Observe() {
+  if (exit_) {
+    return exit_;
+  }
+  const WaitAnswer answer = BH_TRY(Wait(pidfd_.borrow(), WEXITED | WNOHANG | WNOWAIT));
+  switch (answer.state) {
+    case WaitAnswer::State::kRunning:
+      break;
+    case WaitAnswer::State::kExited:
+      exit_ = answer.exit;
+      break;
+    case WaitAnswer::State::kNotOurs:
+      if (BH_TRY(Exited(pidfd_.borrow()))) {
+        exit_ = RecordedExit(pidfd_.borrow()).value_or(ExitStatus{});
+      }
+      break;
+  }
+  return exit_;
+}
+
+Status ChildProcess::KillTree() {
+  if (contained_) {
+    return {};
+  }
+  SampleMemory();
+  // The group goes first: where somebody else reaps our children, killing the leader would give its number away.
+  const Status group = group_.Kill(NumberIsOurs() ? Leader::kUnreaped : Leader::kReaped);
+  const Status worker = SignalProcess(pidfd_.borrow(), SIGKILL);
+  const Status cgroup = leaf_ != nullptr ? leaf_->Kill() : Status();
+  for (const Status* status : {&worker, &group, &cgroup}) {
+    if (!*status) {
+      Error error = status->error();
+      error.message = fmt::format("killing worker {}: {}", identity_.pid, error.message);
+      return Fail(std::move(error));
+    }
+  }
+  return {};
+}
+
+Result<std::optional<ExitStatus>> ChildProcess::KillAndReap(Deadline deadline) {
+  if (contained_) {
+    return exit_;
+  }
+  // What fails to reach part of the tree must not keep the rest from being reaped; it shows again below.
+  const Status killed = KillTree();
+  if (!BH_TRY(WaitExited(pidfd_.borrow(), deadline))) {
+    BH_TRY(Status(killed));
+    return std::nullopt;
+  }
+  BH_TRY(Reap());
+  if (!BH_TRY(WaitTreeGone(deadline))) {
+    BH_TRY(Status(killed));
+    return std::nullopt;
+  }
+  if (leaf_ != nullptr) {
+    leaves_->GiveBack(std::move(leaf_));
+  }
+  contained_ = true;
+  return exit_;
+}
+
+Status ChildProcess::LimitDataGrowth(std::uint64_t bytes) {
+  if (!Alive(identity_)) {
+    return {};
+  }
+  const MemoryUse use = BH_TRY(ReadMemoryUse(identity_.pid));
+  rlimit limit{};
+  if (prlimit(identity_.pid, RLIMIT_DATA, nullptr, &limit) == 0) {
+    const std::uint64_t room = RLIM_INFINITY - use.data_bytes;
+    const rlim_t lower = use.data_bytes + std::min(bytes, room);
+    limit = {std::min(limit.rlim_cur, lower), std::min(limit.rlim_max, lower)};
+    if (prlimit(identity_.pid, RLIMIT_DATA, &limit, nullptr) == 0) {
+      return {};
+    }
+  }
+  const int sys_errno = errno;
+  if (!Alive(identity_)) {
+    return {};
+  }
+  return Fail(ErrnoError(ErrorCode::kIo, "prlimit", std::to_string(identity_.pid), sys_errno));
+}
+
+void ChildProcess::SampleMemory() {
+  if (exit_ || reaped_) {
+    return;
+  }
+  const Result<MemoryUse> use = ReadMemoryUse(identity_.pid);
+  if (use && Alive(identity_)) {
+    use_.rss_bytes_peak = std::max(use_.rss_bytes_peak, use->rss_bytes_peak);
+  }
+}
+
+bool ChildProcess::NumberIsOurs() const {
+  if (reaped_) {
+    return false;
+  }
+  const Result<WaitAnswer> answer = Wait(pidfd_.borrow(), WEXITED | WNOHANG | WNOWAIT);
+  return answer && answer->state != WaitAnswer::State::kNotOurs;
+}
+
+Status ChildProcess::Reap() {
+  if (reaped_) {
+    return {};
+  }
+  BH_TRY(Observe());
+  const WaitAnswer answer = BH_TRY(Wait(pidfd_.borrow(), WEXITED | WNOHANG));
+  if (answer.state == WaitAnswer::State::kExited) {
+    use_.cpu = ToDuration(answer.usage.ru_utime) + ToDuration(answer.usage.ru_stime);
+    const std::uint64_t accounted = static_cast<std::uint64_t>(answer.usage.ru_maxrss) * 1024;
+    if (accounted > host_rss_bytes_peak_) {
+      use_.rss_bytes_peak = std::max(use_.rss_bytes_peak, accounted);
+    }
+  }
+  reaped_ = true;
+  return {};
+}
+
+Result<bool> ChildProcess::WaitTreeGone(Deadline deadline) {
+  if (leaf_ != nullptr && !BH_TRY(leaf_->KillAndWait(deadline))) {
+    return false;
+  }
+  return group_.WaitGone(deadline);
+}
+
+}  // namespace bulkhead::process

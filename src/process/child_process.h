@@ -1,0 +1,55 @@
+// The WorkerProcess of the real kernel: a pidfd, the process group, and a leaf cgroup where there is one.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "process/cgroup_pool.h"
+#include "process/process_group.h"
+#include "process/worker_process.h"
+
+namespace bulkhead::process {
+
+class ChildProcess final : public WorkerProcess {
+ public:
+  struct Parts {
+    UniqueFd pidfd;
+    ProcessIdentity identity;
+    std::unique_ptr<CgroupLeaf> leaf;   // may be null
+    std::shared_ptr<CgroupPool> leaves;  // where the leaf came from
+    // Peak memory of this process when the worker executed. The kernel counts the memory a child borrowed until exec as
+    // the child's own, so its accounted peak means something only above this.
+    std::uint64_t host_rss_bytes_peak = 0;
+  };
+
+  explicit ChildProcess(Parts parts);
+  ~ChildProcess() override;
+
+  BorrowedFd pidfd() const override { return pidfd_.borrow(); }
+  ProcessIdentity identity() const override { return identity_; }
+  Result<std::optional<ExitStatus>> Observe() override;
+  Status KillTree() override;
+  Result<std::optional<ExitStatus>> KillAndReap(Deadline deadline) override;
+  Status LimitDataGrowth(std::uint64_t bytes) override;
+  void SampleMemory() override;
+  ResourceUse resource_use() const override { return use_; }
+
+ private:
+  bool NumberIsOurs() const;
+  Status Reap();
+  Result<bool> WaitTreeGone(Deadline deadline);
+
+  UniqueFd pidfd_;
+  ProcessIdentity identity_;
+  ProcessGroup group_;
+  std::unique_ptr<CgroupLeaf> leaf_;
+  std::shared_ptr<CgroupPool> leaves_;
+  std::uint64_t host_rss_bytes_peak_;
+
+  std::optional<ExitStatus> exit_;  // observed
+  bool reaped_ = false;
+  bool contained_ = false;
+  ResourceUse use_;
+};
+
+}  // namespace bulkhead::process

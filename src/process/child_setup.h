@@ -1,0 +1,57 @@
+// The only code that runs between clone and exec.
+//
+// The child shares the parent's memory (its thread waits meanwhile), so this code allocates nothing, takes no lock,
+// calls nothing but system calls, and is not instrumented by sanitizers. Everything it needs is prepared in a ChildPlan;
+// what went wrong comes back through it.
+#pragma once
+
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace bulkhead::process {
+
+// Where a launch fails. The names travel as Error::reason.
+enum class LaunchStage : std::uint8_t {
+  kPrepare,           // paths, descriptors, digest
+  kCreate,            // clone
+  kContainment,       // session, parent-death signal, cgroup, limits
+  kDescriptors,
+  kWorkingDirectory,
+  kExec,
+};
+
+struct ChildPlan {
+  struct Move {
+    int source;
+    int target;
+  };
+  struct Limit {
+    int resource;
+    rlimit value;
+  };
+
+  const char* program = nullptr;
+  int program_fd = -1;  // executed instead of the path if valid
+  const char* working_directory = nullptr;
+  pid_t parent = 0;      // who the parent must still be; taken before the clone
+  int membership_fd = -1;  // a cgroup.procs to join; -1 if there is none or the clone joined already
+
+  Move* moves = nullptr;  // ascending by target, each target once; the child writes to it
+  std::size_t move_count = 0;
+  const Limit* limits = nullptr;
+  std::size_t limit_count = 0;
+
+  // Filled by the child. A child that was killed at birth never starts; one that executes leaves error at 0.
+  bool started = false;
+  LaunchStage failed_stage = LaunchStage::kCreate;
+  bool failed_joining = false;  // the cgroup, in stage kContainment
+  int error = 0;
+};
+
+// Body for clone: `plan` is a ChildPlan*. Never returns.
+int RunChild(void* plan);
+
+}  // namespace bulkhead::process

@@ -1,0 +1,479 @@
+#include "supervise/exchange.h"
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+#include "base/check.h"
+#include "wire/handshake.h"
+
+namespace bulkhead::supervise {
+namespace {
+
+std::vector<BorrowedFd> Borrow(const std::vector<UniqueFd>& fds) {
+  std::vector<BorrowedFd> borrowed;
+  for (const UniqueFd& fd : fds) {
+    borrowed.push_back(fd.borrow());
+  }
+  return borrowed;
+}
+
+std::uint64_t RemainingMs(Deadline deadline, MonotonicTime now) {
+  const auto left =
+      std::chrono::duration_cast<std::chrono::milliseconds>(deadline.Remaining(now)).count();
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(left, 1));
+}
+
+}  // namespace
+
+Exchange::Exchange(ExchangeContext context, ExchangeInput input)
+    : context_(context),
+      input_(std::move(input)),
+      channel_(std::move(input_.socket), wire::Direction::kFromWorker),
+      id_{1, context.run_id} {}
+
+ExchangeResult Exchange::RunToEnd() {
+  const ScopedSigpipeBlock no_sigpipe;
+  const GaugeHold protocol_task(context_.ledger.shared(), &WorkerLedger::live_protocol_tasks);
+  Enter(Stage::kHandshake);
+  SendHello();
+  while (!machine_.ended()) {
+    Wait();
+    WatchStreams();
+    LatchStop();
+    FlushChannel();
+    FeedMessages();
+    FeedExit();
+    FeedTimers();
+  }
+  Contain();
+  DeliverRest();
+  CountVerdict();
+  result_.facts.verdict = machine_.verdict();
+  result_.facts.stop = machine_.stop();
+  result_.facts.worker_stderr = worker_stderr_.Text();
+  return std::move(result_);
+}
+
+void Exchange::Enter(Stage stage) {
+  result_.stage = stage;
+  result_.entered[static_cast<std::size_t>(stage)] = context_.clock.Now();
+  if (context_.observer != nullptr) {
+    context_.observer->OnStage({context_.run_id, stage, input_.process->identity().pid});
+  }
+}
+
+void Exchange::SendHello() {
+  auto frame = wire::EncodeFrame(id_, wire::ToWorker(input_.hello));
+  BH_CHECK(frame.has_value());  // the request was validated
+  if (!channel_.Send(std::move(*frame), Borrow(input_.hello_descriptors))) {
+    LosePipe();
+  }
+}
+
+void Exchange::SendExecute() {
+  Enter(Stage::kHandOver);
+  input_.hello_descriptors.clear();
+  input_.execute.remaining_ms = RemainingMs(input_.deadline, context_.clock.Now());
+  auto frame = wire::EncodeFrame(id_, wire::ToWorker(input_.execute));
+  BH_CHECK(frame.has_value());
+  if (!channel_.Send(std::move(*frame), Borrow(input_.execute_descriptors))) {
+    LosePipe();
+  } else if (!channel_.pending()) {
+    input_.execute_descriptors.clear();
+  }
+}
+
+void Exchange::SendCancel() {
+  Enter(Stage::kStop);
+  grace_end_ = Deadline::After(context_.clock.Now(), input_.grace);
+  const auto frame = wire::EncodeFrame(id_, wire::ToWorker(wire::Cancel{}));
+  if (!channel_.Send(*frame, {})) {
+    LosePipe();
+    return;
+  }
+  context_.ledger.Add(&WorkerLedger::cancel_sent);
+}
+
+void Exchange::FlushChannel() {
+  if (!channel_ended_ && channel_.pending()) {
+    if (!channel_.Flush()) {
+      LosePipe();
+    } else if (!channel_.pending()) {
+      input_.execute_descriptors.clear();
+    }
+  }
+}
+
+void Exchange::LosePipe() {
+  channel_ended_ = true;
+  Advance(Event::kPipeLost);
+}
+
+void Exchange::Wait() {
+  waits_.Clear();
+  const bool reading = !channel_ended_ && machine_.phase() != Phase::kTerminated;
+  if (reading) {
+    const bool writing = channel_.pending();
+    waits_.Add(channel_.fd(), static_cast<short>(writing ? POLLIN | POLLOUT : POLLIN), kSocket);
+  }
+  waits_.Add(input_.process->pidfd(), POLLIN, kPidfd);
+  waits_.Add(input_.worker_stderr.borrow(), POLLIN, kWorkerStderr);
+  if (machine_.stop() == StopCause::kNone && CanStop()) {
+    waits_.Add(BorrowedFd(input_.cancel.poll_fd()), POLLIN, kCancel);
+    waits_.Add(BorrowedFd(input_.abandoned.poll_fd()), POLLIN, kAbandoned);
+  }
+  if (CanStop()) {
+    waits_.Add(BorrowedFd(input_.force.poll_fd()), POLLIN, kForce);
+  }
+  if (input_.guest_stdin) {
+    input_.guest_stdin->AddTo(waits_, kStdin);
+  }
+  if (input_.guest_stdout) {
+    input_.guest_stdout->AddTo(waits_, kStdout);
+  }
+  if (input_.guest_stderr) {
+    input_.guest_stderr->AddTo(waits_, kStderr);
+  }
+  // A wait can only fail on an invalid set; the events below then decide by themselves.
+  (void)waits_.Wait(context_.clock, NextTimer());
+}
+
+bool Exchange::CancelRequested() const {
+  return input_.cancel.cancelled() || input_.abandoned.cancelled();
+}
+
+// A worker that has reported, or whose pipe is lost, has its own bound; a stop no longer changes
+// what becomes of it.
+bool Exchange::CanStop() const {
+  return machine_.phase() != Phase::kTerminated && machine_.phase() != Phase::kPipeLost;
+}
+
+Deadline Exchange::NextTimer() const {
+  Deadline next = std::min({grace_end_, linger_end_, pipe_wait_end_});
+  if (machine_.stop() == StopCause::kNone && CanStop()) {
+    next = std::min(next, input_.deadline);
+  }
+  return next;
+}
+
+void Exchange::WatchStreams() {
+  if (waits_.Ready(kWorkerStderr) != 0) {
+    DrainWorkerStderr();
+  }
+  if (input_.guest_stdin) {
+    input_.guest_stdin->Pump(waits_, kStdin);
+  }
+  if (input_.guest_stdout) {
+    input_.guest_stdout->Pump(waits_, kStdout);
+  }
+  if (input_.guest_stderr) {
+    input_.guest_stderr->Pump(waits_, kStderr);
+  }
+}
+
+void Exchange::DrainWorkerStderr() {
+  std::array<char, 16384> buffer;
+  for (;;) {
+    const ssize_t got = read(input_.worker_stderr.get(), buffer.data(), buffer.size());
+    if (got > 0) {
+      worker_stderr_.Append({buffer.data(), static_cast<std::size_t>(got)});
+    } else if (got < 0 && errno == EINTR) {
+      continue;
+    } else {
+      if (got == 0) {
+        input_.worker_stderr.Reset();
+      }
+      return;
+    }
+  }
+}
+
+// Rows B1, B2, B13: cancel first, then the deadline; our own reasons to stop count as a cancel.
+void Exchange::LatchStop() {
+  if (!CanStop()) {
+    return;
+  }
+  if (input_.force.cancelled()) {
+    machine_.LatchStop(true, false);
+    Advance(Event::kStopByKill);
+    return;
+  }
+  const GuestOutput* out = guest_stdout();
+  const bool limit = out != nullptr && out->limit_reached();
+  const bool closed = out != nullptr && out->destination_closed();
+  const bool cancelled = CancelRequested();
+  if (machine_.LatchStop(cancelled || limit || closed,
+                         input_.deadline.PassedAt(context_.clock.Now()))) {
+    result_.facts.stdout_limit_reached = limit && !cancelled;
+    result_.facts.stdout_closed = closed && !limit && !cancelled;
+    Advance(input_.execute.cooperative ? Event::kStop : Event::kStopByKill);
+  }
+}
+
+void Exchange::FeedMessages() {
+  while (!channel_ended_ && !machine_.ended() && machine_.phase() != Phase::kTerminated) {
+    wire::Frame frame;
+    auto read = channel_.Receive(&frame);
+    if (!read) {
+      // A frame that the end of the stream cut short is a dying worker, anything else a lying one.
+      result_.problem = read.error().message;
+      const bool died = read.error().reason == "truncated" || read.error().code == ErrorCode::kIo;
+      died ? LosePipe() : Advance(Event::kViolation);
+      return;
+    }
+    if (*read == wire::Channel::Read::kWouldBlock) {
+      return;
+    }
+    if (*read == wire::Channel::Read::kEnd) {
+      LosePipe();
+      return;
+    }
+    FeedFrame(frame);
+  }
+}
+
+void Exchange::FeedFrame(const wire::Frame& frame) {
+  if (wire::MessageId{frame.header.generation, frame.header.request_id} != id_) {
+    result_.problem = fmt::format("a message for generation {} request {}, this is {} {}",
+                                  frame.header.generation, frame.header.request_id, id_.generation,
+                                  id_.request_id);
+    Advance(Event::kViolation);
+    return;
+  }
+  if (++messages_ > wire::kWorkerMessagesMax) {
+    result_.problem = "more messages than a run may have";
+    Advance(Event::kViolation);
+    return;
+  }
+  auto message = wire::DecodeFromWorker(frame.header.kind, frame.body);
+  if (!message) {
+    result_.problem = message.error().message;
+    Advance(Event::kViolation);
+    return;
+  }
+  const Phase before = machine_.phase();
+  Advance(Judge(std::move(*message)));
+  if (machine_.verdict() == Verdict::kProtocol && result_.problem.empty()) {
+    result_.problem = fmt::format("message kind {} in phase {}",
+                                  static_cast<int>(frame.header.kind), PhaseName(before));
+  }
+}
+
+Event Exchange::Judge(wire::FromWorker message) {
+  if (auto* ack = std::get_if<wire::HelloAck>(&message)) {
+    return JudgeAck(std::move(*ack));
+  }
+  if (const auto* ready = std::get_if<wire::Ready>(&message)) {
+    return ready->module_bytes == input_.execute.module_bytes ? Event::kReady : Event::kViolation;
+  }
+  if (const auto* started = std::get_if<wire::Started>(&message)) {
+    result_.compile_us = started->compile_us;
+    return Event::kStarted;
+  }
+  if (auto* trace = std::get_if<wire::Trace>(&message)) {
+    result_.trace = std::move(trace->text);
+    return Event::kTrace;
+  }
+  return JudgeTerminal(std::get<wire::Terminal>(std::move(message)));
+}
+
+Event Exchange::JudgeAck(wire::HelloAck ack) {
+  if (machine_.phase() != Phase::kAwaitAck) {
+    return Event::kHelloAck;
+  }
+  if (auto checked = wire::CheckHelloAck(input_.hello, ack, input_.expected_build); !checked) {
+    result_.problem = checked.error().message;
+    return Event::kViolation;
+  }
+  result_.ack = std::move(ack);
+  if (result_.ack.failed_mechanism.empty()) {
+    return Event::kHelloAck;
+  }
+  result_.problem =
+      fmt::format("the worker could not lock itself down: {}: {}", result_.ack.failed_mechanism,
+                  strerrordesc_np(result_.ack.failed_errno) != nullptr
+                      ? strerrordesc_np(result_.ack.failed_errno)
+                      : "unknown error");
+  return Event::kLockDownFailed;
+}
+
+Event Exchange::JudgeTerminal(wire::Terminal terminal) {
+  const bool zero = terminal.counters.zero();
+  if (!zero) {
+    result_.problem = "the worker's terminal reports resources that are still held";
+  }
+  result_.facts.terminal = std::move(terminal);
+  return zero ? Event::kTerminal : Event::kBadTerminal;
+}
+
+void Exchange::FeedExit() {
+  if (machine_.ended()) {
+    return;
+  }
+  auto exit = input_.process->Observe();
+  if (!exit) {
+    result_.problem = exit.error().message;
+    Advance(Event::kProbeFailed);
+    return;
+  }
+  if (!*exit) {
+    return;
+  }
+  // Everything the worker sent before it exited is in the socket now (row B11): a delivered
+  // terminal is never lost.
+  const bool watchdog = input_.guard != nullptr && input_.guard->fired();
+  exit_seen_ = !watchdog;
+  result_.facts.exit = **exit;
+  FeedMessages();
+  if (watchdog && CanStop()) {
+    // This thread was held up and the watchdog did its work: the same end as if we had.
+    machine_.LatchStop(CancelRequested(), true);
+    context_.ledger.Add(&WorkerLedger::grace_expired);
+    Advance(Event::kStopByKill);
+  }
+  if (!machine_.ended()) {
+    Advance(Event::kExited);
+  }
+}
+
+void Exchange::FeedTimers() {
+  const MonotonicTime now = context_.clock.Now();
+  if (machine_.ended()) {
+    return;
+  }
+  if (grace_end_.PassedAt(now)) {
+    context_.ledger.Add(&WorkerLedger::grace_expired);
+    Advance(Event::kGraceOver);
+  } else if (linger_end_.PassedAt(now)) {
+    Advance(Event::kLingerOver);
+  } else if (pipe_wait_end_.PassedAt(now)) {
+    Advance(Event::kPipeWaitOver);
+  }
+}
+
+void Exchange::Advance(Event event) {
+  Do(machine_.Advance(event));
+}
+
+void Exchange::Do(Action action) {
+  switch (action) {
+    case Action::kNothing:
+    case Action::kKeepTrace:
+    case Action::kReap:
+      return;
+    case Action::kSendExecute:
+      return SendExecute();
+    case Action::kNoteReady:
+      return Enter(Stage::kCompile);
+    case Action::kNoteStarted:
+      result_.facts.guest_started = true;
+      if (input_.execute.mode == wire::Mode::kRun) {
+        // Best effort on top of the worker's own limit: it may be gone already.
+        (void)input_.process->LimitDataGrowth(input_.execute.memory_bytes +
+                                              input_.execute.memory_overhead_bytes);
+      }
+      return Enter(Stage::kExecute);
+    case Action::kKeepTerminal:
+      linger_end_ = Deadline::After(context_.clock.Now(), kLingerMax);
+      grace_end_ = Deadline::Never();
+      return;
+    case Action::kSendCancel:
+      return SendCancel();
+    case Action::kAwaitExit:
+      pipe_wait_end_ = Deadline::After(context_.clock.Now(), kPipeWaitMax);
+      grace_end_ = Deadline::Never();
+      return;
+    case Action::kForce:
+      forced_ = !exit_seen_;
+      return;
+  }
+}
+
+// Kills what is left of the tree after every kind of end, and reaps.
+void Exchange::Contain() {
+  result_.facts.exited_by_itself = !forced_;
+  result_.entered[static_cast<std::size_t>(Stage::kReap)] = context_.clock.Now();
+  auto reaped = input_.process->KillAndReap(Deadline::After(context_.clock.Now(), kReapMax));
+  if (!reaped || !*reaped) {
+    result_.facts.contained = false;
+    result_.problem =
+        reaped ? fmt::format("the worker was not gone {} s after it was killed", kReapMax.count())
+               : reaped.error().message;
+    result_.uncontained = std::move(input_.process);
+    return;
+  }
+  result_.facts.exit = **reaped;
+  result_.use = input_.process->resource_use();
+  if (forced_) {
+    context_.ledger.Add(&WorkerLedger::forced);
+  }
+  context_.ledger.Add(&WorkerLedger::reaped);
+}
+
+// What the guest wrote before its end is delivered as long as the destination takes it: until the
+// deadline, or for kDeliverMax once a stop was latched or the deadline has passed.
+void Exchange::DeliverRest() {
+  if (input_.worker_stderr.valid()) {
+    DrainWorkerStderr();
+  }
+  if (!result_.facts.contained) {
+    return;  // its streams may stay open for ever
+  }
+  const bool stopped = machine_.stop() != StopCause::kNone;
+  const Deadline soon = Deadline::After(context_.clock.Now(), kDeliverMax);
+  const Deadline until = stopped ? soon : std::max(input_.deadline, soon);
+  while (DeliverSome(until, stopped)) {
+  }
+  for (GuestOutput* stream : {guest_stdout(), guest_stderr()}) {
+    if (stream != nullptr && !stream->drained()) {
+      // Cut short: a run whose output could not be delivered in time has not completed in time.
+      machine_.LatchStop(CancelRequested() || input_.force.cancelled(),
+                         !stream->destination_closed());
+      stream->Abandon();
+    }
+  }
+}
+
+bool Exchange::DeliverSome(Deadline until, bool stopped) {
+  const std::array<std::pair<GuestOutput*, int>, 2> streams{
+      {{guest_stdout(), kStdout}, {guest_stderr(), kStderr}}};
+  bool busy = false;
+  waits_.Clear();
+  for (const auto& [stream, key] : streams) {
+    if (stream != nullptr && !stream->drained()) {
+      stream->AddTo(waits_, key);
+      busy = true;
+    }
+  }
+  if (!stopped) {
+    waits_.Add(BorrowedFd(input_.cancel.poll_fd()), POLLIN, kCancel);
+    waits_.Add(BorrowedFd(input_.abandoned.poll_fd()), POLLIN, kAbandoned);
+    waits_.Add(BorrowedFd(input_.force.poll_fd()), POLLIN, kForce);
+  }
+  const auto ready = busy ? waits_.Wait(context_.clock, until) : Result<bool>(false);
+  if (!ready || !*ready || (!stopped && (CancelRequested() || input_.force.cancelled()))) {
+    return false;
+  }
+  for (const auto& [stream, key] : streams) {
+    if (stream != nullptr && !stream->drained()) {
+      stream->Pump(waits_, key);
+    }
+  }
+  return true;
+}
+
+void Exchange::CountVerdict() {
+  const bool reported_fault =
+      machine_.verdict() == Verdict::kReported && result_.facts.terminal &&
+      machine_.stop() == StopCause::kNone && result_.facts.exit && result_.facts.exit->clean() &&
+      result_.facts.terminal->kind == wire::Terminal::Kind::kProtocolFailure;
+  if (machine_.verdict() == Verdict::kProtocol || reported_fault) {
+    context_.ledger.Add(&WorkerLedger::protocol_failures);
+  }
+}
+
+}  // namespace bulkhead::supervise

@@ -1,0 +1,42 @@
+#include "supervise/ledger.h"
+
+namespace bulkhead::supervise {
+
+std::atomic<std::uint64_t>& Ledger::cell(Field field) {
+  if (field == &WorkerLedger::spawned) {
+    return spawned_;
+  }
+  if (field == &WorkerLedger::cancel_sent) {
+    return cancel_sent_;
+  }
+  if (field == &WorkerLedger::grace_expired) {
+    return grace_expired_;
+  }
+  if (field == &WorkerLedger::forced) {
+    return forced_;
+  }
+  if (field == &WorkerLedger::reaped) {
+    return reaped_;
+  }
+  if (field == &WorkerLedger::protocol_failures) {
+    return protocol_failures_;
+  }
+  if (field == &WorkerLedger::live_workers) {
+    return live_workers_;
+  }
+  return field == &WorkerLedger::live_protocol_tasks ? live_protocol_tasks_ : pending_root_leases_;
+}
+
+WorkerLedger Ledger::Read() const {
+  return {.spawned = spawned_.load(),
+          .cancel_sent = cancel_sent_.load(),
+          .grace_expired = grace_expired_.load(),
+          .forced = forced_.load(),
+          .reaped = reaped_.load(),
+          .protocol_failures = protocol_failures_.load(),
+          .live_workers = live_workers_.load(),
+          .live_protocol_tasks = live_protocol_tasks_.load(),
+          .pending_root_leases = pending_root_leases_.load()};
+}
+
+}  // namespace bulkhead::supervise

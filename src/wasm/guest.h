@@ -1,0 +1,32 @@
+// One run of an untrusted module, from its bytes to the terminal: the story of the WASM worker.
+#pragma once
+
+#include <optional>
+
+#include "wasm/engine.h"
+#include "wasm/linear_memory.h"
+#include "worker/run_handler.h"
+
+namespace bulkhead::wasm {
+
+class WasmRunHandler final : public worker::RunHandler {
+ public:
+  Result<std::size_t> GuestThreadStackBytes(const wire::Execute& execute) override;
+  wire::Terminal Run(worker::RunRequest request, worker::RunControl& control) override;
+  void Interrupt() noexcept override;
+
+ private:
+  wire::Terminal RunGuest(worker::RunRequest request, worker::RunControl& control);
+
+  // Made before RunControl::Begin and kept until the process ends: Interrupt may come at any time after it, and taking an
+  // engine down costs time that buys nothing.
+  std::optional<MemoryBudget> budget_;
+  std::optional<Engine> engine_;
+  Module module_;
+  InstancePre linked_;
+};
+
+// A worker program's main: serves one run and exits.
+[[noreturn]] void WasmWorkerMain();
+
+}  // namespace bulkhead::wasm

@@ -1,0 +1,81 @@
+#include "worker/lockdown.h"
+
+#include <sys/prctl.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+
+#include <fmt/core.h>
+
+#include "base/errno_error.h"
+#include "worker/landlock.h"
+#include "worker/scratch.h"
+#include "worker/seccomp_filter.h"
+
+namespace bulkhead::worker {
+namespace {
+
+// Socket, event descriptors, module, standard streams, output, directories and their like: fewer than this.
+constexpr std::uint64_t kDescriptorsMax = 96;
+// A guest with directories may hold as many files open as its descriptor table has entries (1024), and the above.
+constexpr std::uint64_t kDescriptorsWithDirectoriesMax = 1024 + kDescriptorsMax;
+
+// Whatever the user's own mask allows, nothing a guest creates is writable for others.
+constexpr mode_t kUmaskAtLeast = 022;
+
+Status SetProcessAttribute(int option, unsigned long value, std::string_view mechanism) {
+  if (prctl(option, value, 0UL, 0UL, 0UL) != 0) {
+    Error error = ErrnoError(ErrorCode::kLaunch, "prctl", mechanism, errno);
+    error.reason = mechanism;
+    return Fail(std::move(error));
+  }
+  return {};
+}
+
+Result<int> RestrictFiles(const std::vector<DirectoryGrant>& directories) {
+  std::vector<LandlockRule> rules;
+  rules.reserve(directories.size());
+  for (const DirectoryGrant& grant : directories) {
+    rules.push_back({grant.directory.borrow(), grant.writable});
+  }
+  return RestrictSelf(rules);
+}
+
+}  // namespace
+
+Status GuestPhase::Enter(std::uint64_t data_bytes) const {
+  // The program for the filter is allocated before the limit falls.
+  const std::vector<sock_filter> filter = BuildFilter(GuestPhaseFilter());
+  BH_TRY(meter_.LimitDataGrowth(data_bytes));
+  return sandbox_ ? InstallFilter(filter) : Status();
+}
+
+Result<LockedDown> LockDown(LockdownRequest request) {
+  std::vector<std::string> mechanisms;
+  if (request.scratch_bytes != 0) {
+    UniqueFd scratch = BH_TRY(MakeScratch(request.scratch_bytes));
+    request.directories.push_back({std::move(scratch), "/tmp", true});
+    mechanisms.emplace_back("scratch");
+  }
+  const bool with_directories = !request.directories.empty();
+  request.limits.descriptors_max = with_directories ? kDescriptorsWithDirectoriesMax : kDescriptorsMax;
+  GuestPhase guest_phase(BH_TRY(MemoryMeter::Open()), request.sandbox);
+  BH_TRY(ApplyResourceLimits(request.limits));
+  mechanisms.emplace_back("rlimits");
+  BH_TRY(SetProcessAttribute(PR_SET_NO_NEW_PRIVS, 1, "no-new-privs"));
+  mechanisms.emplace_back("no-new-privs");
+  BH_TRY(SetProcessAttribute(PR_SET_DUMPABLE, 0, "not-dumpable"));
+  mechanisms.emplace_back("not-dumpable");
+  umask(umask(kUmaskAtLeast) | kUmaskAtLeast);
+  if (request.sandbox) {
+    const int landlock_abi = BH_TRY(RestrictFiles(request.directories));
+    if (landlock_abi > 0) {
+      mechanisms.push_back(fmt::format("landlock-abi-{}", landlock_abi));
+    }
+    BH_TRY(InstallFilter(BuildFilter(LockdownFilter(with_directories))));
+    mechanisms.emplace_back("seccomp");
+  }
+  return LockedDown{std::move(mechanisms), std::move(request.directories), std::move(guest_phase)};
+}
+
+}  // namespace bulkhead::worker
