@@ -34,11 +34,13 @@ readonly CLANG_PACKAGES=(clang-19 libclang-rt-19-dev)
 say() { printf 'setup: %s\n' "$*" >&2; }
 die() { say "$@"; exit 1; }
 
-# A folder under build/deps that vanishes with this script; on the file system of its final place,
-# so that a finished tree can be renamed into it.
+# Two folders that vanish with this script: `scratch` on the file system of build/deps, so that a
+# finished tree can be renamed into place, and `outside`, where no manifest of a folder above
+# concerns cargo.
 make_scratch() {
   scratch=$(mktemp -d "$PWD/$DEPS/.setup.XXXXXX")
-  trap 'rm -rf -- "$scratch"' EXIT
+  outside=$(mktemp -d)
+  trap 'rm -rf -- "$scratch" "$outside"' EXIT
 }
 
 # The interpreter whose pip is used: a private python on PATH need not have one, Debian's does.
@@ -113,6 +115,7 @@ install_missing() {
     -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0 >&2 || die "apt could not install: ${missing[*]}"
 }
 
+# Installs the named packages, and the package clients that reaching the goal takes.
 install_packages() {
   [ "${BH_SETUP_PACKAGES:-}" != skip ] || return 0
   missing=()
@@ -122,10 +125,10 @@ install_packages() {
     die "then run again with BH_SETUP_PACKAGES=skip"
   fi
   add_missing "$@"
-  if ! have_engine || { [ "$want_guests" = yes ] && ! have_guests; }; then
+  if ! "have_$goal"; then
     find_pip || missing+=(python3-pip)
   fi
-  if ! have_engine && ! find_headers && ! have_cargo; then
+  if ! have_engine && [ "$goal" = engine ] && ! find_headers && ! have_cargo; then
     if [ "$(dpkg-query -W -f '${db:Status-Status}' cargo 2>/dev/null || true)" = installed ]; then
       say "Debian's cargo is too old to fetch the engine's headers. Put a newer cargo on PATH,"
       die "or run 'apt-get install cargo-web', which replaces the package cargo"
@@ -145,16 +148,15 @@ download_pinned() {
 fetch_headers() {
   find_headers && return 0
   have_cargo || die "no cargo 1.82 or later was found to fetch $HEADERS_NAME $HEADERS_VERSION"
-  mkdir -p "$scratch/cargo/src"
-  # Away from this tree, so that cargo sees no manifest but ours.
-  (cd "$scratch/cargo" && cargo info --quiet "$HEADERS_NAME@$HEADERS_VERSION" >/dev/null) || true
+  (cd "$outside" && cargo info --quiet "$HEADERS_NAME@$HEADERS_VERSION" >/dev/null) || true
   find_headers && return 0
   # That `info` leaves the package behind is habit, not promise; `fetch` promises it, with all it
   # depends on.
-  : >"$scratch/cargo/src/lib.rs"
+  mkdir "$outside/src"
+  : >"$outside/src/lib.rs"
   printf '[package]\nname = "headers"\nversion = "0.0.0"\n[dependencies]\n%s = "=%s"\n' \
-    "$HEADERS_NAME" "$HEADERS_VERSION" >"$scratch/cargo/Cargo.toml"
-  (cd "$scratch/cargo" && cargo fetch --quiet >&2) || true
+    "$HEADERS_NAME" "$HEADERS_VERSION" >"$outside/Cargo.toml"
+  (cd "$outside" && cargo fetch --quiet >&2) || true
   find_headers || die "cargo did not deliver $HEADERS_NAME $HEADERS_VERSION with the pinned digest"
 }
 
@@ -196,7 +198,7 @@ install_guests() {
 
 main() {
   local step=${1:-}
-  want_guests=no
+  goal=engine
   mkdir -p "$DEPS"
   # `make run` and `make test` may start at the same time.
   exec 9>"$DEPS/.lock"
@@ -209,7 +211,7 @@ main() {
       install_packages "${RUN_PACKAGES[@]}" "${TEST_PACKAGES[@]}" "${CLANG_PACKAGES[@]}"
       ;;
     guests)
-      want_guests=yes
+      goal=guests
       install_packages python3
       install_guests
       return

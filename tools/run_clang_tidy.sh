@@ -92,4 +92,5 @@ echo "clang-tidy: $(grep -c . <<<"$files" || true) files" >&2
 # The commands in the database are another compiler's: what clang does not know it may ignore.
 tr '\n' '\0' <<<"$files" |
   xargs -0 --max-procs="$JOBS" --max-args=1 clang-tidy-19 -p "$BUILD" --quiet \
-    --extra-arg=-Wno-unknown-warning-option --extra-arg=-Wno-unused-command-line-argument
+    --extra-arg=-Wno-unknown-warning-option --extra-arg=-Wno-unused-command-line-argument 2>&1 |
+  sed -E '/^[0-9]+ warnings?( and [0-9]+ errors?)? generated\.$/d'

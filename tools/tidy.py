@@ -51,17 +51,17 @@ class Banned:
 # Looked for in code only: comments and literals are blanked before.
 BANNED = [
     Banned(r"(?<![\w.>])(v?fork|clone3?)\s*\(", "start processes through process/launcher.h",
-           ("src/process/*", "tests/*", "*_test.cc")),
+           ("src/process/*", "tests/*", "*_test.cc", "bench/*")),
     Banned(r"\bwaitpid\s*\(\s*-1", "wait for one process by its pidfd; -1 takes others' children",
-           ("tests/workers/*",)),
+           ("tests/*", "*_test.cc")),
     Banned(r"(?<![\w.>])signal\s*\((?![^()]*\bSIG_(IGN|DFL)\b)",
            "install handlers with sigaction: what signal() does differs between systems",
            ("tests/workers/*",)),
     Banned(r"(?<![\w.>])(system|popen)\s*\(",
-           "no shell: start programs through process/launcher.h"),
+           "no shell: start programs through process/launcher.h", ("tests/*", "*_test.cc")),
     Banned(r"(?<!\w)(sleep_for|sleep_until|usleep|nanosleep|sleep)\s*\(",
            "wait for an event with a bound (base/wait_set.h), never for time to pass",
-           ("tests/workers/*",)),
+           ("tests/workers/*", "bench/*")),
     Banned(r"\.detach\s*\(\s*\)", "a thread has an owner that joins it"),
     Banned(r"\bstd::endl\b", "write '\\n'; flush where it matters"),
     Banned(r"\busing\s+namespace\b(?![\w\s:]*literals\b)", "name what you use"),
@@ -124,7 +124,8 @@ class Source:
 
     @property
     def is_test(self) -> bool:
-        return self.path.startswith("tests/") or "_test." in self.path
+        name = self.path.rpartition("/")[2]
+        return self.path.startswith("tests/") or "_test." in name or name.startswith("test_")
 
     def matches(self, patterns: tuple[str, ...] | list[str]) -> bool:
         return any(fnmatch.fnmatchcase(self.path, pattern) for pattern in patterns)
@@ -166,7 +167,8 @@ class Block:
 
 
 # What stands before a brace, without preprocessor lines and template parameters.
-NOISE = re.compile(r"^[ \t]*#[^\n]*$|\btemplate\s*<.*?>\s*(?=[\w:\[~])", re.MULTILINE | re.DOTALL)
+NOISE = re.compile(r"^[ \t]*#(?:[^\n\\]|\\.)*|\btemplate\s*<.*?>\s*(?=[\w:\[~])",
+                   re.MULTILINE | re.DOTALL)
 SCOPE = re.compile(r"\b(namespace|class|struct|union|enum|extern)\b")
 PARAMETERS_END = re.compile(r"\)\s*(const|noexcept|override|final|&)*\s*(->[^;{}()]+)?$")
 
@@ -292,10 +294,10 @@ def own_include_problem(source: Source, name: str, layers: Layers) -> str | None
     """What is wrong with including "name" from source, if anything."""
     if source.path.startswith("include/"):
         return "a public header includes no private one"
-    folder = name.split("/")[0] if "/" in name else None
-    if folder is None or name.startswith("."):
-        return 'write "folder/name.h", as seen from src/'
     layer = layer_of(source.path)
+    folder = name.split("/")[0]
+    if name.startswith(".") or (folder == name and source.path.startswith("src/")):
+        return 'write "folder/name.h", as seen from src/'
     if layer is None or folder == layer or (source.is_test and folder == "support"):
         return None
     if layer not in layers.may_include:

@@ -82,6 +82,8 @@ class Functions(unittest.TestCase):
         self.assertEqual(self.blocks(code), [("struct S* F()", 2, 3), ("auto G() -> int", 4, 5)])
 
     def test_templates_and_preprocessor_lines_do_not_hide_a_function(self):
+        code = "#define M \\\n  f(a)\n\nnamespace b {\nint E() {\n}\n}\n"
+        self.assertEqual(self.blocks(code), [("int E()", 5, 6)])
         code = "#include <a>\ntemplate <class T, class U = V<T>>\nclass X* F(T t) {\n  g();\n}\n" \
                "template <class T>\nstruct Y {\n  Y() = default;\n  int H() { return 1; }\n};\n"
         self.assertEqual(self.blocks(code), [("class X* F(T t)", 3, 5), ("int H()", 9, 9)])

@@ -232,6 +232,9 @@ Result<RunOptions> MakeRunOptions(const RawOptions& raw) {
     if (report->empty()) {
       return Refuse("--report", "the path is empty");
     }
+    if (options.output && options.output->path == *report) {
+      return Refuse("--report", "the same file as --output");
+    }
     options.report_path = *report;
   }
   options.status_fd = BH_TRY(StatusFd(raw));

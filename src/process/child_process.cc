@@ -52,8 +52,17 @@ Result<WaitAnswer> Wait(BorrowedFd pidfd, int options) {
   }
 }
 
-Result<bool> Exited(BorrowedFd pidfd) {
-  return WaitExited(pidfd, Deadline::At(MonotonicTime::min()));
+Status LowerDataLimit(pid_t pid, std::uint64_t growth_bytes) {
+  const MemoryUse use = BH_TRY(ReadMemoryUse(pid));
+  const rlim_t lower = use.data_bytes + std::min(growth_bytes, RLIM_INFINITY - use.data_bytes);
+  rlimit limit{};
+  if (prlimit(pid, RLIMIT_DATA, nullptr, &limit) == 0) {
+    limit = {std::min(limit.rlim_cur, lower), std::min(limit.rlim_max, lower)};
+    if (prlimit(pid, RLIMIT_DATA, &limit, nullptr) == 0) {
+      return {};
+    }
+  }
+  return Fail(ErrnoError(ErrorCode::kIo, "prlimit", std::to_string(pid), errno));
 }
 
 std::chrono::microseconds ToDuration(const timeval& time) {
@@ -90,7 +99,7 @@ Result<std::optional<ExitStatus>> ChildProcess::Observe() {
       exit_ = answer.exit;
       break;
     case WaitAnswer::State::kNotOurs:
-      if (BH_TRY(Exited(pidfd_.borrow()))) {
+      if (BH_TRY(HasExited(pidfd_.borrow()))) {
         exit_ = RecordedExit(pidfd_.borrow()).value_or(ExitStatus{});
       }
       break;
@@ -139,33 +148,25 @@ Result<std::optional<ExitStatus>> ChildProcess::KillAndReap(Deadline deadline) {
   return exit_;
 }
 
+// While the worker has not exited its number is the worker's; its start time would not do, two processes can have the
+// same.
 Status ChildProcess::LimitDataGrowth(std::uint64_t bytes) {
-  if (!Alive(identity_)) {
+  if (reaped_ || BH_TRY(HasExited(pidfd_.borrow()))) {
     return {};
   }
-  const MemoryUse use = BH_TRY(ReadMemoryUse(identity_.pid));
-  rlimit limit{};
-  if (prlimit(identity_.pid, RLIMIT_DATA, nullptr, &limit) == 0) {
-    const std::uint64_t room = RLIM_INFINITY - use.data_bytes;
-    const rlim_t lower = use.data_bytes + std::min(bytes, room);
-    limit = {std::min(limit.rlim_cur, lower), std::min(limit.rlim_max, lower)};
-    if (prlimit(identity_.pid, RLIMIT_DATA, &limit, nullptr) == 0) {
-      return {};
-    }
-  }
-  const int sys_errno = errno;
-  if (!Alive(identity_)) {
+  Status lowered = LowerDataLimit(identity_.pid, bytes);
+  if (!lowered && BH_TRY(HasExited(pidfd_.borrow()))) {
     return {};
   }
-  return Fail(ErrnoError(ErrorCode::kIo, "prlimit", std::to_string(identity_.pid), sys_errno));
+  return lowered;
 }
 
 void ChildProcess::SampleMemory() {
-  if (exit_ || reaped_) {
+  if (reaped_ || HasExited(pidfd_.borrow()).value_or(true)) {
     return;
   }
   const Result<MemoryUse> use = ReadMemoryUse(identity_.pid);
-  if (use && Alive(identity_)) {
+  if (use && !HasExited(pidfd_.borrow()).value_or(true)) {
     use_.rss_bytes_peak = std::max(use_.rss_bytes_peak, use->rss_bytes_peak);
   }
 }

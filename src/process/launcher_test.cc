@@ -371,8 +371,8 @@ TEST(Case, G28FewDescriptorsGiveATypedErrorAndNothingIsLost) {
     const rlim_t used = OwnDescriptorCount();
     bool refused = false;
     bool started = false;
-    for (rlim_t spare = 0; spare < 12; ++spare) {
-      const rlimit limit{used + spare, 4096};
+    for (rlim_t allowed = 0; allowed < used + 12; ++allowed) {
+      const rlimit limit{allowed, 4096};
       BH_HOST_EXPECT(setrlimit(RLIMIT_NOFILE, &limit) == 0);
       auto process = launcher->Spawn(spec);
       if (process) {
@@ -387,9 +387,10 @@ TEST(Case, G28FewDescriptorsGiveATypedErrorAndNothingIsLost) {
     }
     const rlimit limit{4096, 4096};
     BH_HOST_EXPECT(setrlimit(RLIMIT_NOFILE, &limit) == 0);
-    BH_HOST_EXPECT(refused && started);
+    BH_HOST_EXPECT(refused);
+    BH_HOST_EXPECT(started);
     BH_HOST_EXPECT(launcher->Spawn(spec).has_value());
-    BH_HOST_EXPECT(OwnDescriptorCount() == used);
+    BH_HOST_EXPECT(OwnDescriptorCount() <= used);
     return 0;
   });
   EXPECT_EQ(host.Wait(), 0);

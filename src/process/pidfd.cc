@@ -79,6 +79,10 @@ Result<GroupAnswer> SignalGroup(BorrowedFd pidfd, int signal) {
   }
 }
 
+Result<bool> HasExited(BorrowedFd pidfd) {
+  return WaitExited(pidfd, Deadline::At(MonotonicTime()));  // at boot: passed
+}
+
 Result<bool> WaitExited(BorrowedFd pidfd, Deadline deadline) {
   constexpr int kExit = 0;
   const MonotonicClock clock;

@@ -30,7 +30,9 @@ enum class GroupAnswer : std::uint8_t {
 // Signals the group that this process founded, also after the founder was reaped. Signal 0 only asks.
 Result<GroupAnswer> SignalGroup(BorrowedFd pidfd, int signal);
 
-// True once the whole process, not only its main thread, has exited; false when the deadline passed.
+// The whole process, not only its main thread.
+Result<bool> HasExited(BorrowedFd pidfd);
+// The same, with patience; false: the deadline passed.
 Result<bool> WaitExited(BorrowedFd pidfd, Deadline deadline);
 Result<bool> WaitAllExited(std::span<const UniqueFd> pidfds, Deadline deadline);
 

@@ -31,8 +31,6 @@ std::optional<ProcStat> StatOf(std::string_view name) {
   return stat ? std::optional(*stat) : std::nullopt;
 }
 
-Result<bool> Exited(BorrowedFd pidfd) { return WaitExited(pidfd, Deadline::At(MonotonicTime::min())); }
-
 }  // namespace
 
 Status ProcessGroup::Kill(Leader state) const {
@@ -101,7 +99,7 @@ Result<ProcessGroup::Members> ProcessGroup::OpenMembers() const {
       return Fail(std::move(pidfd).error());
     }
     const std::optional<ProcStat> again = StatOf(entry->d_name);
-    if (again && again->identity() == stat->identity() && !BH_TRY(Exited(pidfd->borrow()))) {
+    if (again && again->identity() == stat->identity() && !BH_TRY(HasExited(pidfd->borrow()))) {
       members.pidfds.push_back(*std::move(pidfd));
     }
   }

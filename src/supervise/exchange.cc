@@ -311,7 +311,7 @@ Event Exchange::JudgeTerminal(wire::Terminal terminal) {
 }
 
 void Exchange::FeedExit() {
-  if (machine_.ended()) {
+  if (machine_.ended() || waits_.Ready(kPidfd) == 0) {
     return;
   }
   auto exit = input_.process->Observe();
@@ -396,6 +396,7 @@ void Exchange::Do(Action action) {
 // Kills what is left of the tree after every kind of end, and reaps.
 void Exchange::Contain() {
   result_.facts.exited_by_itself = !forced_;
+  input_.execute_descriptors.clear();  // our copies of the guest's pipe ends, if they were never sent
   result_.entered[static_cast<std::size_t>(Stage::kReap)] = context_.clock.Now();
   auto reaped = input_.process->KillAndReap(Deadline::After(context_.clock.Now(), kReapMax));
   if (!reaped || !*reaped) {
@@ -444,6 +445,9 @@ bool Exchange::DeliverSome(Deadline until, bool stopped) {
   bool busy = false;
   waits_.Clear();
   for (const auto& [stream, key] : streams) {
+    if (stream != nullptr) {
+      stream->EndIfEmpty();
+    }
     if (stream != nullptr && !stream->drained()) {
       stream->AddTo(waits_, key);
       busy = true;

@@ -186,8 +186,7 @@ void GuestOutput::Splice() {
   }
   // Either side may be the one that is not ready: if there is something to read, it is the
   // destination.
-  int readable = 0;
-  wait_for_destination_ = ioctl(source_.get(), FIONREAD, &readable) == 0 && readable > 0;
+  wait_for_destination_ = Waiting() > 0;
 }
 
 void GuestOutput::FillPending() {
@@ -277,13 +276,16 @@ void GuestOutput::CloseDestination(int sys_errno) {
   }
 }
 
+std::uint64_t GuestOutput::Waiting() const {
+  int bytes = 0;
+  return source_.valid() && ioctl(source_.get(), FIONREAD, &bytes) == 0 ? static_cast<std::uint64_t>(bytes) : 0;
+}
+
+void GuestOutput::EndIfEmpty() { ended_ = ended_ || Waiting() == 0; }
+
 void GuestOutput::Abandon() {
-  undelivered_ += pending_.size();
+  undelivered_ += pending_.size() + Waiting();
   pending_.clear();
-  int left = 0;
-  if (source_.valid() && ioctl(source_.get(), FIONREAD, &left) == 0) {
-    undelivered_ += static_cast<std::uint64_t>(left);
-  }
   ended_ = true;
 }
 

@@ -51,6 +51,8 @@ class GuestOutput {
   // Moves what is left after the worker's end; true when there is nothing more to move.
   bool drained() const { return ended_ && pending_.empty(); }
 
+  // The worker is gone: once the pipe is empty nothing more comes, whoever still holds its other end.
+  void EndIfEmpty();
   // No more source: counts what is left in the pipe as undelivered.
   void Abandon();
 
@@ -82,6 +84,8 @@ class GuestOutput {
   // false: the destination is full for now.
   bool FlushPending();
   ssize_t WriteOut(std::string_view text);
+  // Bytes that lie in the pipe.
+  std::uint64_t Waiting() const;
   // Bytes that may still be taken from the source, at most `want`.
   std::size_t Allowed(std::size_t want) const;
   void CloseDestination(int sys_errno);

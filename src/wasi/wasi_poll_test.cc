@@ -55,10 +55,11 @@ TEST(WasiPoll, RefusesNonsense) {
   unknown.type = static_cast<EventType>(3);
   EXPECT_EQ(Poll(guest, {unknown}).error, Errno::kInval);
   const std::uint32_t count = guest.Allocate(4);
-  EXPECT_EQ(guest.Call("poll_oneoff", 64, 64, 4097, count), Errno::kInval);
-  EXPECT_EQ(guest.Call("poll_oneoff", 0xFFFFFFF0, 64, 1, count), Errno::kFault);
-  EXPECT_EQ(guest.Call("poll_oneoff", 64, 0xFFFFFFF0, 1, count), Errno::kFault);
-  EXPECT_EQ(guest.Call("poll_oneoff", 64, 64, 1, 0xFFFFFFFF), Errno::kFault);
+  const std::uint32_t in = guest.StoreValue(Sleep(0));
+  EXPECT_EQ(guest.Call("poll_oneoff", in, in, 4097, count), Errno::kInval);
+  EXPECT_EQ(guest.Call("poll_oneoff", 0xFFFFFFF0, in, 1, count), Errno::kFault);
+  EXPECT_EQ(guest.Call("poll_oneoff", in, 0xFFFFFFF0, 1, count), Errno::kFault);
+  EXPECT_EQ(guest.Call("poll_oneoff", in, in, 1, 0xFFFFFFFF), Errno::kFault);
 }
 
 TEST(WasiPoll, SleepsAndComesBack) {

@@ -94,13 +94,13 @@ TEST(WasiConfiguration, RefusesWhatTheGuestCouldNotUse) {
   const std::vector<std::function<void(WasiConfig&)>> mistakes = {
       [](WasiConfig& c) { c.args.emplace_back("a\0b", 3); },
       [](WasiConfig& c) { c.env.emplace_back("a\0b", 3); },
-      [](WasiConfig& c) { c.preopens[0].guest_path = ""; },
-      [](WasiConfig& c) { c.preopens[0].guest_path = "\xFF"; },
-      [](WasiConfig& c) { c.preopens[0].guest_path = "/output"; },
+      [](WasiConfig& c) { c.preopens[0].guest_path = std::string(""); },
+      [](WasiConfig& c) { c.preopens[0].guest_path = std::string("\xFF"); },
+      [](WasiConfig& c) { c.preopens[0].guest_path = std::string("/output"); },
       [](WasiConfig& c) { c.preopens[0].dir = UniqueFd(open("/dev/null", O_RDONLY | O_CLOEXEC)); },
-      [](WasiConfig& c) { c.output->name = ".."; },
-      [](WasiConfig& c) { c.output->name = "a/b"; },
-      [](WasiConfig& c) { c.output->name = ""; },
+      [](WasiConfig& c) { c.output->name = std::string(".."); },
+      [](WasiConfig& c) { c.output->name = std::string("a/b"); },
+      [](WasiConfig& c) { c.output->name = std::string(""); },
       [](WasiConfig& c) { c.output->file = UniqueFd(open("/", O_PATH | O_CLOEXEC)); },
   };
   for (std::size_t i = 0; i < mistakes.size(); ++i) {

@@ -216,7 +216,7 @@ TEST(ConvertText, SaysWhereTheTextIsWrong) {
   EXPECT_EQ(conversion.terminal.reason, "invalid-text");
   EXPECT_NE(conversion.terminal.diagnostic.find("line 2"), std::string::npos) << conversion.terminal.diagnostic;
   EXPECT_EQ(conversion.binary, "");
-  EXPECT_EQ(Convert("").terminal.kind, Kind::kCompleted);  // an empty text is an empty module
+  EXPECT_EQ(Convert("").terminal.reason, "invalid-text");
   EXPECT_EQ(Convert("\xff\xfe").terminal.reason, "invalid-text");
 }
 

@@ -53,7 +53,7 @@ std::optional<wire::Terminal> RunControl::TakeTerminal() {
 
 std::string WireText(std::string_view text, std::size_t bytes_max) {
   std::string line;
-  for (const char c : Printable(text.substr(0, bytes_max))) {
+  for (const char c : Printable(CutUtf8(text, bytes_max))) {
     const bool blank = c == ' ' || c == '\n' || c == '\t';
     if (!blank) {
       line += c;

@@ -60,11 +60,6 @@ void Require(const ArgumentTest& test, pid_t own_process, Verdict failed, BpfAss
     case ArgumentTest::Kind::kOwnProcess:
       block.IfNotEqual(static_cast<std::uint32_t>(own_process), fail);
       return;
-    case ArgumentTest::Kind::kNull:
-      block.IfNotEqual(0, fail);
-      block.Load(LowWordOffset(test.argument) + 4);
-      block.IfNotEqual(0, fail);
-      return;
   }
 }
 

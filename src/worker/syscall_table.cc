@@ -89,7 +89,6 @@ std::vector<SyscallRule> BaseRules() {
   rules.push_back(AllowIf(SYS_fcntl, {OneOf(1, kFcntlCommands)}, Verdict::kNotImplemented));
   // abort(3) signals its own thread.
   rules.push_back(AllowIf(SYS_tgkill, {{Kind::kOwnProcess, 0, 0, {}}}, Verdict::kKill));
-  rules.push_back(AllowIf(SYS_utimensat, {{Kind::kNull, 1, 0, {}}}, Verdict::kNotImplemented));  // futimens(3)
   // The step to the guest phase: its own memory limit, and one more filter.
   rules.push_back(AllowIf(SYS_prlimit64, {OneOf(0, {0}), OneOf(1, {RLIMIT_DATA})}, Verdict::kNotImplemented));
   rules.push_back(AllowIf(SYS_seccomp, {OneOf(0, {SECCOMP_SET_MODE_FILTER})}, Verdict::kKill));

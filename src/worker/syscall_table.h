@@ -14,7 +14,7 @@ enum class Verdict : std::uint8_t {
 };
 
 // A condition on one argument. The kernel reads the arguments concerned as 32-bit values or as flags below bit 32, so
-// the low word decides; pointers are compared whole.
+// the low word decides.
 struct ArgumentTest {
   enum class Kind : std::uint8_t {
     kNone,        // always true
@@ -22,7 +22,6 @@ struct ArgumentTest {
     kNoBitOf,     // shares no bit with `mask`
     kNotAllOf,    // does not have all bits of `mask`
     kOwnProcess,  // is this process's id
-    kNull,        // is a null pointer
   };
 
   Kind kind = Kind::kNone;

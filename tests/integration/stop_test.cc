@@ -63,10 +63,11 @@ TEST_F(Stop, S8SequentialStressCarriesNothingOver) {
   }
 }
 
-// Section 2.7, rule 1: the latched reason wins over whatever is reported, provided it is legal and the exit clean.
+// Section 2.7, rule 1: the latched reason wins over whatever is reported, provided it is legal and
+// the exit clean.
 TEST_F(Stop, LatchedReasonWinsOverEveryLegalReport) {
-  for (const char* worker :
-       {"answers_cancelled", "answers_deadline", "answers_completed", "answers_trapped", "answers_slowly"}) {
+  for (const char* worker : {"answers_cancelled", "answers_deadline", "answers_completed",
+                             "answers_trapped", "answers_slowly"}) {
     SCOPED_TRACE(worker);
     const RunReport cancelled = RunCancelled(RequestWithOutput(worker));
     ExpectOutcome(cancelled, "cancelled", kPoliteStop);
@@ -105,7 +106,8 @@ TEST_F(Stop, LaterReasonsDoNotRewriteTheFirst) {
   request.cancel = source.token();
   request.limits.deadline = kShortDeadline;
   request.worker.grace = seconds(1);
-  stages().At(Stage::kStop, [&](const RunEvent&) { source.Cancel(); });  // the deadline is latched already
+  stages().At(Stage::kStop,
+              [&](const RunEvent&) { source.Cancel(); });  // the deadline is latched already
   const RunReport report = Run(request);
   ExpectOutcome(report, "forced-containment-deadline-exceeded", kForcedAfterGrace);
   EXPECT_EQ(report.stop, StopCause::kDeadlineExceeded);
@@ -202,14 +204,16 @@ TEST_F(Stop, CancelFromAnotherThread) {
 
 const CancelSource* signalled_source = nullptr;
 
-void CancelOnSignal(int /*signal*/) { signalled_source->Cancel(); }
+void CancelOnSignal(int /*signal*/) {
+  signalled_source->Cancel();
+}
 
 TEST_F(Stop, CancelFromASignalHandler) {
   const CancelSource source = *CancelSource::Create();
   signalled_source = &source;
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_handler = CancelOnSignal;
-  struct sigaction old_action {};
+  struct sigaction old_action{};
   ASSERT_EQ(sigaction(SIGUSR1, &action, &old_action), 0);
   RunRequest request = RequestFor("answers_cancelled");
   request.cancel = source.token();
@@ -237,7 +241,8 @@ TEST_F(Stop, TinyDeadlinesEndAsDeadlines) {
 
 // Cancelled at every stage in turn: whatever the stage, the result is the stop and nothing is left.
 TEST_F(Stop, CancelAtEveryStageIsAStop) {
-  for (const Stage stage : {Stage::kLaunch, Stage::kHandshake, Stage::kHandOver, Stage::kCompile, Stage::kExecute}) {
+  for (const Stage stage :
+       {Stage::kLaunch, Stage::kHandshake, Stage::kHandOver, Stage::kCompile, Stage::kExecute}) {
     SCOPED_TRACE(StageName(stage));
     const CancelSource source = *CancelSource::Create();
     RunRequest request = RequestWithOutput("answers_cancelled");
@@ -252,7 +257,8 @@ TEST_F(Stop, CancelAtEveryStageIsAStop) {
   }
 }
 
-// G04: when the answer is there, the worker is not, not even as a zombie (checked by Run); fifty times.
+// G04: when the answer is there, the worker is not, not even as a zombie (checked by Run); fifty
+// times.
 TEST_F(Case, G04NoWorkerIsLeftWhenTheTimeoutIsReported) {
   for (int round = 0; round < 50; ++round) {
     RunRequest request = RequestFor("ignores_cancel");

@@ -1,4 +1,5 @@
-// Decision table A: everything that ends a run before a process exists, and the bounds of its configuration.
+// Decision table A: everything that ends a run before a process exists, and the bounds of its
+// configuration.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -113,7 +114,8 @@ TEST_F(OneShot, A6GrantsThatCannotBeStagedAreRefused) {
   RunRequest request = RequestFor("honest_echo");
   request.output = OutputGrant{};
   for (const std::string& path :
-       {dir().Path("missing/destination"), dir().path() + "/../destination", dir().path() + "/..", std::string("/")}) {
+       {dir().Path("missing/destination"), dir().path() + "/../destination", dir().path() + "/..",
+        std::string("/")}) {
     request.output->path = path;
     ExpectOutcome(Run(request), "worker-output-grant", kNothing);
   }
@@ -146,7 +148,8 @@ TEST_F(OneShot, U9WorkerConfigurationIsValidated) {
       {"relative working directory", [](WorkerConfig& w) { w.working_directory = "tmp"; }},
       {"empty working directory", [](WorkerConfig& w) { w.working_directory.clear(); }},
       {"short digest", [](WorkerConfig& w) { w.executable_sha256 = "abc"; }},
-      {"digest that is not hex", [](WorkerConfig& w) { w.executable_sha256 = std::string(64, 'g'); }},
+      {"digest that is not hex",
+       [](WorkerConfig& w) { w.executable_sha256 = std::string(64, 'g'); }},
   };
   for (const auto& [what, change] : illegal) {
     SCOPED_TRACE(what);
@@ -197,14 +200,16 @@ TEST_F(Case, G36TooLargeArgumentsAreRefusedBeforeTheSpawn) {
     change(request);
     const RunReport report = Run(request);
     ExpectOutcome(report, "worker-invalid-configuration", kNothing);
-    EXPECT_NE(report.diagnostic.find_first_of("0123456789"), std::string::npos) << report.diagnostic;
+    EXPECT_NE(report.diagnostic.find_first_of("0123456789"), std::string::npos)
+        << report.diagnostic;
     EXPECT_LE(report.diagnostic.size(), 1024U);
   };
   expect_refused([](RunRequest& r) { r.arguments.emplace_back((1U << 20) + 1, 'a'); });
   expect_refused([](RunRequest& r) { r.arguments.assign(4, std::string(1U << 20, 'a')); });
   expect_refused([](RunRequest& r) { r.arguments.assign(5000, "a"); });
   expect_refused([](RunRequest& r) { r.environment.assign(5000, "K=V"); });
-  expect_refused([](RunRequest& r) { r.environment.push_back("BIG=" + std::string(1U << 20, 'a')); });
+  expect_refused(
+      [](RunRequest& r) { r.environment.push_back("BIG=" + std::string(1U << 20, 'a')); });
   expect_refused([](RunRequest& r) { r.directories.assign(33, {"/tmp", "/data", false}); });
 }
 
@@ -244,7 +249,8 @@ TEST_F(OneShot, GrantsOfDirectoriesThatDoNotExistNameThem) {
 TEST_F(OneShot, U17ModulesAboveTheTransportCeilingAreRefusedUnread) {
   const std::string path = dir().Write("module.wasm", "");
   ASSERT_EQ(truncate(path.c_str(), static_cast<off_t>(ModulePolicy::kModuleBytesCeiling + 1)), 0);
-  const Result<ModuleSource> source = ModuleSource::FromFile(path, ModulePolicy::kModuleBytesCeiling);
+  const Result<ModuleSource> source =
+      ModuleSource::FromFile(path, ModulePolicy::kModuleBytesCeiling);
   ASSERT_FALSE(source.has_value());
   EXPECT_EQ(source.error().code, ErrorCode::kModuleRefused);
   EXPECT_EQ(source.error().reason, "module-too-large");

@@ -39,8 +39,9 @@ TEST_F(OneShot, StagesAreReportedInOrder) {
     seen.push_back(event.stage);
     EXPECT_NE(event.run_id, 0U);
   }
-  const std::vector<Stage> expected = {Stage::kLaunch,  Stage::kHandshake, Stage::kHandOver, Stage::kCompile,
-                                       Stage::kExecute, Stage::kReap,      Stage::kDone};
+  const std::vector<Stage> expected = {Stage::kLaunch,  Stage::kHandshake, Stage::kHandOver,
+                                       Stage::kCompile, Stage::kExecute,   Stage::kReap,
+                                       Stage::kDone};
   EXPECT_EQ(seen, expected);
 }
 
@@ -78,7 +79,8 @@ TEST_F(OneShot, B13StopWhileCompilingGetsItsGrace) {
 }
 
 TEST_F(OneShot, N5ExitWithoutAReportIsUnexpected) {
-  for (const char* worker : {"exit_at_once", "exit_after_hello", "exit_after_ready", "exit_after_started"}) {
+  for (const char* worker :
+       {"exit_at_once", "exit_after_hello", "exit_after_ready", "exit_after_started"}) {
     SCOPED_TRACE(worker);
     const RunReport report = Run(RequestWithOutput(worker));
     ExpectOutcome(report, "worker-unexpected-exit", kClean);
@@ -119,8 +121,8 @@ TEST_F(OneShot, N6ClosedChannelOfALivingWorkerIsAProtocolFault) {
 }
 
 TEST_F(OneShot, N7BadExitOutranksTheReport) {
-  const std::vector<std::pair<const char*, const char*>> exits = {{"completed_then_exit3", "exit 3"},
-                                                                  {"completed_then_segv", "signal 11"}};
+  const std::vector<std::pair<const char*, const char*>> exits = {
+      {"completed_then_exit3", "exit 3"}, {"completed_then_segv", "signal 11"}};
   for (const auto& [worker, exit] : exits) {
     SCOPED_TRACE(worker);
     const RunReport report = Run(RequestWithOutput(worker));
@@ -130,7 +132,8 @@ TEST_F(OneShot, N7BadExitOutranksTheReport) {
   }
 }
 
-// The parent is held up right after Ready until the worker is a zombie: the terminal in the socket still counts.
+// The parent is held up right after Ready until the worker is a zombie: the terminal in the socket
+// still counts.
 TEST_F(OneShot, N8AReportDeliveredBeforeTheExitIsNotLost) {
   bool exited = false;
   stages().At(Stage::kCompile, [&](const RunEvent& event) {
@@ -156,11 +159,26 @@ TEST_F(OneShot, N9LingeringAfterTheReportHasItsOwnCode) {
 }
 
 const std::vector<const char*> kViolations = {
-    "garbage_magic",        "garbage_version",    "garbage_kind",           "garbage_flags",
-    "garbage_request",      "garbage_generation", "garbage_request_zero",   "huge_announcement",
-    "upstream_execute",     "trailing_byte",      "short_body",             "ready_before_hello_ack",
-    "second_hello_ack",     "second_ready",       "terminal_before_ready",  "terminal_before_hello_ack",
-    "started_before_ready", "second_started",     "trace_before_started",   "second_trace",
+    "garbage_magic",
+    "garbage_version",
+    "garbage_kind",
+    "garbage_flags",
+    "garbage_request",
+    "garbage_generation",
+    "garbage_request_zero",
+    "huge_announcement",
+    "upstream_execute",
+    "trailing_byte",
+    "short_body",
+    "ready_before_hello_ack",
+    "second_hello_ack",
+    "second_ready",
+    "terminal_before_ready",
+    "terminal_before_hello_ack",
+    "started_before_ready",
+    "second_started",
+    "trace_before_started",
+    "second_trace",
     "message_flood",
 };
 
@@ -174,8 +192,8 @@ TEST_F(OneShot, N10EveryViolationIsAProtocolFault) {
   }
 }
 
-// A violation is not waited for: the second that a lost pipe is given does not pass. The best of a few tries counts, so
-// that a busy machine does not matter.
+// A violation is not waited for: the second that a lost pipe is given does not pass. The best of a
+// few tries counts, so that a busy machine does not matter.
 TEST_F(OneShot, N10ViolationsEndTheRunAtOnce) {
   for (const char* worker : kViolations) {
     SCOPED_TRACE(worker);
@@ -192,15 +210,16 @@ TEST_F(OneShot, U11NothingIsReadAfterTheTerminal) {
 }
 
 TEST_F(OneShot, N11HeldResourcesMakeTheReportInvalid) {
-  for (const char* worker :
-       {"counter_roots", "counter_stores", "counter_instances", "counter_registrations", "counter_threads"}) {
+  for (const char* worker : {"counter_roots", "counter_stores", "counter_instances",
+                             "counter_registrations", "counter_threads"}) {
     SCOPED_TRACE(worker);
     ExpectOutcome(Run(RequestFor(worker)), "worker-protocol", kProtocolForced);
   }
 }
 
 TEST_F(OneShot, N12ReportedProtocolFailureIsReapedCleanly) {
-  ExpectOutcome(Run(RequestWithOutput("reports_protocol_failure")), "worker-protocol", {1, 0, 0, 0, 1, 1});
+  ExpectOutcome(Run(RequestWithOutput("reports_protocol_failure")), "worker-protocol",
+                {1, 0, 0, 0, 1, 1});
   ExpectDestinationUntouched();
 }
 
@@ -241,7 +260,8 @@ TEST_F(OneShot, B8CompletionsKeepHowTheGuestEnded) {
     EXPECT_EQ(report.outcome.completed_as, as);
     const bool rejections = as == CompletedAs::kStartedWithThreadRejections ||
                             as == CompletedAs::kExitedWithThreadRejections;
-    EXPECT_EQ(report.outcome.rejections, rejections ? (ThreadRejections{1, 2, 3, 4}) : ThreadRejections{});
+    EXPECT_EQ(report.outcome.rejections,
+              rejections ? (ThreadRejections{1, 2, 3, 4}) : ThreadRejections{});
   }
 }
 
@@ -254,7 +274,8 @@ TEST_F(OneShot, B8DetailsOfTheReportSurvive) {
   EXPECT_EQ(trapped.outcome.trap->code, "unreachable");
   EXPECT_EQ(trapped.outcome.trap->message, "wasm trap: unreachable");
   EXPECT_EQ(trapped.outcome.trap->thread, 5U);
-  EXPECT_EQ(trapped.outcome.trap->backtrace, (std::vector<std::string>{"0x10 inner", "0x20 outer"}));
+  EXPECT_EQ(trapped.outcome.trap->backtrace,
+            (std::vector<std::string>{"0x10 inner", "0x20 outer"}));
   EXPECT_EQ(trapped.diagnostic, "the guest trapped");
 }
 
@@ -304,7 +325,8 @@ TEST_F(OneShot, FailedLockDownIsALaunchFailure) {
   const RunReport report = Run(RequestWithOutput("lock_down_failed"));
   ExpectOutcome(report, "worker-launch", kForcedAtOnce);
   EXPECT_NE(report.diagnostic.find("seccomp"), std::string::npos) << report.diagnostic;
-  EXPECT_NE(report.diagnostic.find("Function not implemented"), std::string::npos) << report.diagnostic;
+  EXPECT_NE(report.diagnostic.find("Function not implemented"), std::string::npos)
+      << report.diagnostic;
   ExpectDestinationUntouched();
 }
 
@@ -365,7 +387,8 @@ TEST_F(OneShot, WorkersInAnotherLanguageNeedOnlyTheProtocol) {
   request.arguments = {"guest", "zwei W\xC3\xB6rter"};
   request.stdout_to = GuestStream::Capture(1000);
   const RunReport report = Run(request);
-  // Python is no program of ours: it has not created "its" file in the eyes of the report unless it said so.
+  // Python is no program of ours: it has not created "its" file in the eyes of the report unless it
+  // said so.
   ExpectOutcome(report, "worker-completed", kClean);
   EXPECT_EQ(report.stdout_captured, "guest\nzwei W\xC3\xB6rter\n");
   const AdmittedModule module = EmptyModule();
@@ -378,7 +401,8 @@ TEST_F(OneShot, N19ManyRunsLeaveNothingBehind) {
   const auto descriptors = OpenDescriptors();
   const std::size_t threads = ThreadCount();
   for (int round = 0; round < 200; ++round) {
-    ASSERT_TRUE(Run(RequestFor(round % 2 == 0 ? "honest_echo" : "exit_after_ready")).ledger.reaped == 1);
+    ASSERT_TRUE(
+        Run(RequestFor(round % 2 == 0 ? "honest_echo" : "exit_after_ready")).ledger.reaped == 1);
   }
   EXPECT_EQ(OpenDescriptors(), descriptors);
   EXPECT_EQ(ThreadCount(), threads);

@@ -1,0 +1,40 @@
+// What the machine itself charges, measured in the same run: the denominators of the ratios.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace bulkhead::bench {
+
+using Ms = std::chrono::duration<double, std::milli>;
+
+struct Series {
+  double median = 0;
+  double p95 = 0;
+};
+
+// Calls `measure` (which returns milliseconds, or whatever the figure is) `count` times.
+Series Repeat(int count, const std::function<double()>& measure);
+
+// Spawns a program and reaps it, nothing else.
+double SpawnAndReap(const std::string& program);
+
+// SIGKILL to reaped for a bare child that spins with `touched_bytes` of memory.
+double KillAndReapSpinner(std::uint64_t touched_bytes);
+
+// MiB per second from a writer process through two pipes and one relaying process (read and write
+// of 64 KiB) into a reader.
+double TwoPipeRelay(std::uint64_t bytes);
+
+struct SelfUse {
+  double cpu_ms = 0;
+  std::uint64_t wake_ups = 0;  // voluntary context switches of all threads, ended ones included
+  std::uint64_t rss_bytes = 0;
+};
+
+SelfUse ReadSelfUse();
+
+}  // namespace bulkhead::bench

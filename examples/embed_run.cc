@@ -1,0 +1,72 @@
+// Embedding Bulkhead: run a module under limits, stop it from a signal handler or from another thread.
+//
+//   embed_run MODULE.wasm [SECONDS]     Ctrl-C cancels; after SECONDS another thread cancels as well
+#include <bulkhead/run.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <optional>
+#include <thread>
+
+#include <poll.h>
+
+namespace {
+
+// A signal handler may touch only this: Cancel() is one write(2).
+std::optional<bulkhead::CancelSource> g_cancel;
+
+void OnInterrupt(int /*signal*/) { g_cancel->Cancel(); }
+
+bulkhead::Result<bulkhead::RunReport> RunUnderLimits(const char* path, int seconds) {
+  const std::unique_ptr<bulkhead::Runtime> runtime = BH_TRY(bulkhead::Runtime::Create({}));
+  bulkhead::ModuleSource source = BH_TRY(bulkhead::ModuleSource::FromFile(
+      path, bulkhead::ModulePolicy::kModuleBytesCeiling));
+  const bulkhead::AdmittedModule module = BH_TRY(std::move(source).Admit({}));
+
+  bulkhead::RunRequest request;
+  request.worker.executable = BH_TRY(bulkhead::FindWorker(bulkhead::kWasmWorkerName));
+  request.limits.deadline = std::chrono::seconds(60);
+  request.limits.memory_bytes = 256U << 20;
+  request.arguments = {path};
+  request.stdout_to = bulkhead::GuestStream::Descriptor(1);
+  request.stderr_to = bulkhead::GuestStream::Descriptor(2);
+  request.cancel = g_cancel->token();
+
+  bulkhead::RunHandle run = BH_TRY(bulkhead::StartRun(*runtime, module, std::move(request)));
+  // Any thread may cancel; this one does when the run takes too long for it.
+  std::thread impatient([&run, seconds] {
+    pollfd ended{run.poll_fd(), POLLIN, 0};
+    if (poll(&ended, 1, seconds * 1000) == 0) {
+      run.Cancel();
+    }
+  });
+  impatient.join();
+  return run.Wait();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 2) {
+    std::fprintf(stderr, "usage: embed_run MODULE.wasm [SECONDS]\n");
+    return 2;
+  }
+  auto cancel = bulkhead::CancelSource::Create();
+  if (!cancel) {
+    std::fprintf(stderr, "embed_run: %s\n", cancel.error().message.c_str());
+    return 1;
+  }
+  g_cancel = *cancel;
+  struct sigaction action {};
+  action.sa_handler = OnInterrupt;
+  sigaction(SIGINT, &action, nullptr);
+  const auto report = RunUnderLimits(argv[1], argc > 2 ? std::atoi(argv[2]) : 60);
+  if (!report) {
+    std::fprintf(stderr, "embed_run: %s\n", report.error().message.c_str());
+    return 1;
+  }
+  std::fprintf(stderr, "embed_run: %s %s\n", report->outcome.CodeText().c_str(),
+               report->diagnostic.c_str());
+  return report->outcome.completed() ? 0 : 1;
+}

@@ -1,0 +1,66 @@
+#!/usr/bin/env python3
+"""Keeps the documents complete: what the code can say stands in them, and their links lead
+somewhere.
+
+    check_lists.py SOURCE_DIR
+"""
+import pathlib
+import re
+import sys
+
+
+def found(pattern, *files):
+    """All that `pattern` captures in the files; one that finds nothing would check nothing."""
+    names = {name for file in files
+             for name in re.findall(pattern, file.read_text(encoding="utf-8"))}
+    if not names:
+        sys.exit(f"{pattern!r} finds nothing: this check has to follow the code")
+    return names
+
+
+def missing_names(document, names):
+    text = document.read_text(encoding="utf-8")
+    return [f"{document.name} lacks {name}" for name in sorted(names)
+            if not re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text)]
+
+
+def dead_links(document):
+    text = re.sub(r"```.*?```", "", document.read_text(encoding="utf-8"), flags=re.DOTALL)
+    targets = [target.split("#")[0] for target in re.findall(r"\]\(([^)\s]+)\)", text)]
+    return [f"{document.name} links to {target}, which does not exist" for target in targets
+            if target and "://" not in target and not (document.parent / target).exists()]
+
+
+def fields(header, struct):
+    """The data members of a struct of values, one a line."""
+    body = re.search(rf"^struct {struct} {{\n(.*?)^}};", header.read_text(encoding="utf-8"),
+                     re.DOTALL | re.MULTILINE)
+    code = re.sub(r"//.*", "", body[1])
+    return set(re.findall(r"^  (?!static)\w[\w:<> ]*? ([a-z]\w*)(?: =|;)", code, re.MULTILINE))
+
+
+def main():
+    root = pathlib.Path(sys.argv[1])
+    src, docs = root / "src", root / "docs"
+    admission = [file for file in (src / "admission").glob("*.cc")
+                 if not file.name.endswith("_test.cc")]
+    messages = src / "wire" / "messages.h"
+    run_header = root / "include" / "bulkhead" / "run.h"
+    codes = (found(r'CodeRow\{OutcomeCode::\w+,\s+"([a-z-]+)"', src / "supervise" / "outcome.cc") |
+             found(r'Refus(?:e|ed|al)[({]\s*"([a-z0-9-]+)"', *admission) |
+             found(r'CountBound k\w+ = \{"[^"]+",\s*"([a-z-]+)"', *admission))
+    operations = (found(r'json\["(\w+)"\]', src / "cli" / "report_json.cc") |
+                  fields(run_header, "RunLimits") | fields(run_header, "WorkerConfig"))
+    problems = [*missing_names(docs / "outcomes.md", codes),
+                *missing_names(docs / "protocol.md",
+                               found(r"(?:struct|enum class) (\w+)", messages) |
+                               found(r"a\.Field\(m\.(\w+)", messages)),
+                *missing_names(docs / "operations.md", operations)]
+    for document in [*root.glob("*.md"), *docs.rglob("*.md"), *src.glob("*/README.md")]:
+        problems += dead_links(document)
+    for problem in problems:
+        print(problem)
+    return 1 if problems else 0
+
+
+sys.exit(main())

@@ -1,0 +1,184 @@
+// Two-level harness: a host program (support/inner_run.cc) holds a worker, and one of the two dies.
+#include <gtest/gtest.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/unique_fd.h"
+#include "support/bulkhead_test.h"
+#include "support/proc_view.h"
+#include "support/program.h"
+
+namespace bulkhead::test {
+namespace {
+
+using std::chrono::seconds;
+
+constexpr seconds kGoneBound{10};
+
+struct WorkerIdentity {
+  pid_t pid = 0;
+  std::uint64_t start_time = 0;
+
+  bool Gone() const {
+    return Eventually(kGoneBound, [this] { return !StillRuns(pid, start_time); });
+  }
+};
+
+std::string InnerRun() {
+  return std::string(BH_TEST_WORKER_DIR) + "/inner_run";
+}
+
+std::string Worker(const std::string& name) {
+  return std::string(BH_TEST_WORKER_DIR) + "/" + name;
+}
+
+// Reads stage lines until the guest executes.
+std::optional<WorkerIdentity> AwaitExecuting(Program& host) {
+  for (;;) {
+    const std::optional<std::string> line = host.ReadLine();
+    if (!line) {
+      return std::nullopt;
+    }
+    std::istringstream words(*line);
+    std::string word;
+    std::string stage;
+    WorkerIdentity worker;
+    words >> word >> stage >> worker.pid >> worker.start_time;
+    if (word == "stage" && stage == "execute") {
+      return worker;
+    }
+  }
+}
+
+// What "finish" prints after the stages.
+std::vector<std::string> AwaitReport(Program& host) {
+  std::vector<std::string> lines;
+  while (const std::optional<std::string> line = host.ReadLine()) {
+    if (!line->starts_with("stage ")) {
+      lines.push_back(*line);
+    }
+  }
+  return lines;
+}
+
+class ParentDeath : public testing::Test {
+ protected:
+  // Orphans come to us, and not to a process 1 that might behave differently from machine to
+  // machine.
+  void SetUp() override { ASSERT_EQ(prctl(PR_SET_CHILD_SUBREAPER, 1), 0); }
+
+  void TearDown() override {
+    EXPECT_TRUE(Eventually(kGoneBound, [this] { return !OrphanRuns(); }))
+        << "an orphan is still running";
+    prctl(PR_SET_CHILD_SUBREAPER, 0);
+  }
+
+  // Reaps the dead ones on the way.
+  static bool OrphanRuns() {
+    bool runs = false;
+    for (const ProcessView& process : AllProcesses()) {
+      if (process.parent == getpid() && process.zombie()) {
+        waitpid(process.pid, nullptr, WNOHANG);
+      } else if (process.parent == getpid()) {
+        runs = true;
+      }
+    }
+    return runs;
+  }
+
+  TempDir dir_;
+};
+
+TEST_F(ParentDeath, S13CrashOfTheExactWorkerIsAnUnexpectedExit) {
+  Program host({InnerRun(), "finish", Worker("ignores_cancel"), dir_.path()});
+  const std::optional<WorkerIdentity> worker = AwaitExecuting(host);
+  ASSERT_TRUE(worker);
+  const UniqueFd pidfd(static_cast<int>(syscall(SYS_pidfd_open, worker->pid, 0)));
+  ASSERT_TRUE(pidfd.valid());
+  ASSERT_TRUE(StillRuns(worker->pid, worker->start_time));  // so the descriptor is that worker's
+  ASSERT_EQ(syscall(SYS_pidfd_send_signal, pidfd.get(), SIGKILL, nullptr, 0), 0);
+  const std::vector<std::string> expected = {"code worker-unexpected-exit", "ledger 1 0 0 0 1 0",
+                                             "done"};
+  EXPECT_EQ(AwaitReport(host), expected);
+  EXPECT_EQ(host.Wait(), 0);
+  EXPECT_TRUE(worker->Gone());
+}
+
+TEST_F(ParentDeath, S14WorkersDoNotOutliveAHostThatExits) {
+  Program host({InnerRun(), "exit", Worker("ignores_cancel"), dir_.path()});
+  const std::optional<WorkerIdentity> worker = AwaitExecuting(host);
+  ASSERT_TRUE(worker);
+  host.WriteLine("go");
+  EXPECT_EQ(host.Wait(), 0);
+  EXPECT_TRUE(worker->Gone());
+  EXPECT_TRUE(NobodyHoldsAliveLock(dir_.path()));
+}
+
+TEST_F(ParentDeath, N17WorkersDoNotOutliveAKilledHost) {
+  Program host({InnerRun(), "finish", Worker("ignores_cancel"), dir_.path()});
+  const std::optional<WorkerIdentity> worker = AwaitExecuting(host);
+  ASSERT_TRUE(worker);
+  host.Kill(SIGKILL);
+  EXPECT_EQ(host.Wait(), -SIGKILL);
+  EXPECT_TRUE(worker->Gone());
+  EXPECT_TRUE(NobodyHoldsAliveLock(dir_.path()));
+}
+
+// G33: the worker belongs to the process, not to the thread that asked for it.
+TEST_F(ParentDeath, N17WorkersOutliveTheThreadThatStartedThem) {
+  Program host({InnerRun(), "ended-thread", Worker("answers_cancelled"), dir_.path()});
+  const std::optional<WorkerIdentity> worker = AwaitExecuting(host);
+  ASSERT_TRUE(worker);
+  EXPECT_TRUE(StillRuns(worker->pid, worker->start_time));
+  host.WriteLine("go");
+  const std::vector<std::string> expected = {"code cancelled", "ledger 1 1 0 0 1 0", "done"};
+  EXPECT_EQ(AwaitReport(host), expected);
+  EXPECT_EQ(host.Wait(), 0);
+}
+
+TEST_F(ParentDeath, N17HostsMayBeProcessOneOfANamespace) {
+  Program probe({"unshare", "--pid", "--fork", "--mount-proc", "true"});
+  if (probe.Wait() != 0) {
+    GTEST_SKIP() << "no PID namespace to be had here";
+  }
+  Program host({"unshare", "--pid", "--fork", "--mount-proc", InnerRun(), "finish",
+                Worker("honest_echo"), dir_.path()});
+  const std::vector<std::string> expected = {"code worker-completed", "ledger 1 0 0 0 1 0", "done"};
+  EXPECT_EQ(AwaitReport(host), expected);
+  EXPECT_EQ(host.Wait(), 0);
+}
+
+// G16: killed after every line it prints, i.e. at every stage, and at moments in between.
+TEST_F(ParentDeath, G16NoWorkerSurvivesAKilledHost) {
+  for (int round = 0; round < 30; ++round) {
+    Program host({InnerRun(), "finish", Worker("ignores_cancel"), dir_.path()});
+    for (int line = 0; line < round % 6; ++line) {
+      if (!host.ReadLine(seconds(5))) {
+        break;
+      }
+    }
+    host.Kill(SIGKILL);
+    EXPECT_EQ(host.Wait(), -SIGKILL);
+    ASSERT_TRUE(Eventually(kGoneBound, [] { return !OrphanRuns(); })) << "round " << round;
+  }
+}
+
+// N21: what a killed host left beside a destination is gone after the next grant there (see also
+// table_c_test).
+TEST_F(ParentDeath, HonestRunsStillWorkAfterAllThat) {
+  Program host({InnerRun(), "finish", Worker("honest_echo"), dir_.path()});
+  const std::vector<std::string> expected = {"code worker-completed", "ledger 1 0 0 0 1 0", "done"};
+  EXPECT_EQ(AwaitReport(host), expected);
+}
+
+}  // namespace
+}  // namespace bulkhead::test

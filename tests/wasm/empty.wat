@@ -1,0 +1,4 @@
+;; Returns at once.
+(module
+  (memory (export "memory") 1)
+  (func (export "_start")))

@@ -1,0 +1,5 @@
+;; proc_exit(CODE); the test puts a number in place of CODE.
+(module
+  (import "wasi_snapshot_preview1" "proc_exit" (func $proc_exit (param i32)))
+  (memory (export "memory") 1)
+  (func (export "_start") (call $proc_exit (i32.const CODE))))

@@ -1,0 +1,25 @@
+;; Writes its arguments and then its environment to stdout, each entry followed by a NUL.
+(module
+  (import "wasi_snapshot_preview1" "args_sizes_get" (func $args_sizes_get (param i32 i32) (result i32)))
+  (import "wasi_snapshot_preview1" "args_get" (func $args_get (param i32 i32) (result i32)))
+  (import "wasi_snapshot_preview1" "environ_sizes_get" (func $environ_sizes_get (param i32 i32) (result i32)))
+  (import "wasi_snapshot_preview1" "environ_get" (func $environ_get (param i32 i32) (result i32)))
+  (import "wasi_snapshot_preview1" "fd_write" (func $fd_write (param i32 i32 i32 i32) (result i32)))
+  (memory (export "memory") 64)
+  (func $print (param $size i32)
+    (i32.store (i32.const 16) (i32.const 65536))
+    (i32.store (i32.const 20) (local.get $size))
+    (block $done
+      (loop $again
+        (br_if $done (i32.eqz (i32.load (i32.const 20))))
+        (if (call $fd_write (i32.const 1) (i32.const 16) (i32.const 1) (i32.const 24)) (then (unreachable)))
+        (i32.store (i32.const 16) (i32.add (i32.load (i32.const 16)) (i32.load (i32.const 24))))
+        (i32.store (i32.const 20) (i32.sub (i32.load (i32.const 20)) (i32.load (i32.const 24))))
+        (br $again))))
+  (func (export "_start")
+    (if (call $args_sizes_get (i32.const 0) (i32.const 4)) (then (unreachable)))
+    (if (call $args_get (i32.const 1024) (i32.const 65536)) (then (unreachable)))
+    (call $print (i32.load (i32.const 4)))
+    (if (call $environ_sizes_get (i32.const 0) (i32.const 4)) (then (unreachable)))
+    (if (call $environ_get (i32.const 1024) (i32.const 65536)) (then (unreachable)))
+    (call $print (i32.load (i32.const 4)))))
