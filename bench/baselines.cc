@@ -1,6 +1,7 @@
 #include "baselines.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <spawn.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -91,23 +92,12 @@ double SpawnAndReap(const std::string& program) {
   return MsSince(start);
 }
 
-double KillAndReapSpinner(std::uint64_t touched_bytes) {
-  Pipe ready;
-  const pid_t pid = Child([&] {
-    auto* memory = static_cast<volatile char*>(std::malloc(touched_bytes + 1));
-    for (std::uint64_t i = 0; i < touched_bytes; i += 4096) {
-      memory[i] = 1;
-    }
-    [[maybe_unused]] const ssize_t told = write(ready.write.get(), "r", 1);
-    for (;;) {
-      memory[0] = static_cast<char>(memory[0] + 1);
-    }
-  });
-  char told = 0;
-  [[maybe_unused]] const ssize_t got = read(ready.read.get(), &told, 1);
+double KillToExit(int pid) {
+  const UniqueFd pidfd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
   const auto start = Clock::now();
-  kill(pid, SIGKILL);
-  waitpid(pid, nullptr, 0);
+  syscall(SYS_pidfd_send_signal, pidfd.get(), SIGKILL, nullptr, 0);
+  pollfd exited{pidfd.get(), POLLIN, 0};
+  poll(&exited, 1, -1);
   return MsSince(start);
 }
 

@@ -22,8 +22,8 @@ Series Repeat(int count, const std::function<double()>& measure);
 // Spawns a program and reaps it, nothing else.
 double SpawnAndReap(const std::string& program);
 
-// SIGKILL to reaped for a bare child that spins with `touched_bytes` of memory.
-double KillAndReapSpinner(std::uint64_t touched_bytes);
+// SIGKILL to the exit of a process, nothing else.
+double KillToExit(int pid);
 
 // MiB per second from a writer process through two pipes and one relaying process (read and write
 // of 64 KiB) into a reader.

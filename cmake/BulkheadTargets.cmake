@@ -36,7 +36,7 @@ function(bh_resolve_deps out suffix)
 endfunction()
 
 function(bh_library name)
-  cmake_parse_arguments(ARG "WORKER" "" "DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "WORKER" "" "DEPS;LABELS" ${ARGN})
   set(dir "${PROJECT_SOURCE_DIR}/src/${name}")
   file(GLOB sources CONFIGURE_DEPENDS "${dir}/*.cc")
   if(NOT sources)  # a folder appears with the first file in it
@@ -59,9 +59,9 @@ function(bh_library name)
   endif()
   if(BH_TESTS AND tests)
     if(ARG_WORKER)
-      bh_test(${name}_test WORKER SOURCES ${tests} DEPS bh_${name})
+      bh_test(${name}_test WORKER SOURCES ${tests} DEPS bh_${name} LABELS ${ARG_LABELS})
     else()
-      bh_test(${name}_test SOURCES ${tests} DEPS bh_${name})
+      bh_test(${name}_test SOURCES ${tests} DEPS bh_${name} LABELS ${ARG_LABELS})
     endif()
   endif()
 endfunction()
@@ -84,5 +84,14 @@ function(bh_test name)
                              BH_GUEST_DIR="${PROJECT_BINARY_DIR}/guests"
                              BH_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} GTest::gtest GTest::gtest_main)
-  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 120 LABELS "${ARG_LABELS}")
+  if("threads" IN_LIST ARG_LABELS)
+    set_property(GLOBAL APPEND PROPERTY BH_THREAD_TESTS ${name})  # what target thread_tests builds
+  endif()
+  gtest_discover_tests(${name} TEST_LIST ${name}_cases DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 120)
+  # gtest_discover_tests drops all labels but the first: set them when ctest reads the tests.
+  set(labels_file "${CMAKE_CURRENT_BINARY_DIR}/${name}_labels.cmake")
+  file(WRITE "${labels_file}" "if(${name}_cases)\n"
+       "  set_tests_properties(\${${name}_cases} PROPERTIES LABELS \"${ARG_LABELS}\")\n"
+       "endif()\n")
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${labels_file}")
 endfunction()

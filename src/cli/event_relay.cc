@@ -26,7 +26,7 @@ void EventRelay::WriteLine(std::string_view line) {
   // A pipe that polls writable takes a line of this length whole (PIPE_BUF).
   pollfd ready{status_.get(), POLLOUT, 0};
   if (poll(&ready, 1, 0) == 1 && (ready.revents & POLLOUT) != 0) {
-    static_cast<void>(write(status_.get(), line.data(), line.size()));
+    [[maybe_unused]] const ssize_t written = write(status_.get(), line.data(), line.size());
   }
 }
 

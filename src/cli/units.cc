@@ -159,7 +159,11 @@ Result<std::uint64_t> ParseCount(std::string_view text) {
   }
   if (rest.starts_with('e') || rest.starts_with('E')) {
     rest.remove_prefix(1);
-    const auto exponent = ToNumber(TakeDigits(rest));
+    const std::string_view exponent_digits = TakeDigits(rest);
+    if (exponent_digits.empty()) {
+      return Refuse(text, "is not a whole number", kCountForms);
+    }
+    const auto exponent = ToNumber(exponent_digits);
     constexpr std::uint64_t kExponentMax = 19;  // 10^19 is the largest power of ten in 64 bits
     if (!exponent || *exponent > kExponentMax) {
       return Refuse(text, "is too large", kCountForms);

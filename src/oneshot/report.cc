@@ -115,7 +115,8 @@ void FillFromExchange(supervise::ExchangeResult& result, supervise::Exchange& ex
                       RunReport& report) {
   report.stage = result.stage;
   report.stop = result.facts.stop;
-  report.containment = result.ack.mechanisms;
+  report.containment.insert(report.containment.end(), result.ack.mechanisms.begin(),
+                            result.ack.mechanisms.end());
   report.cpu = result.use.cpu;
   report.memory_peak_bytes = result.use.rss_bytes_peak;
   report.worker_stderr_tail = result.facts.worker_stderr;

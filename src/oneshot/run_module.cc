@@ -127,6 +127,7 @@ bool Run::Launch() {
                preparation.error().message);
   }
   preparation_ = std::move(*preparation);
+  report_.containment = runtime_.keeper->TreeMechanisms();
   auto process = runtime_.keeper->Spawn(preparation_.spec);
   preparation_.worker_socket.Reset();
   preparation_.worker_stderr.Reset();

@@ -38,7 +38,9 @@ constexpr CgroupMethod kMethods[] = {
 
 }  // namespace
 
-std::span<const CgroupMethod> CgroupMethods() { return kMethods; }
+std::span<const CgroupMethod> CgroupMethods() {
+  return kMethods;
+}
 
 Result<CgroupLeaf::Files> CgroupLeaf::OpenLocked(const std::string& path) {
   Files files;
@@ -92,8 +94,9 @@ bool CgroupLeaf::usable() const {
   return faccessat(directory_.get(), kMembershipFile, W_OK, 0) == 0;
 }
 
-Status CgroupLeaf::Kill() {
-  if (BH_TRY(Pids()).empty()) {
+Status CgroupLeaf::Kill(pid_t dying) {
+  const std::vector<pid_t> pids = BH_TRY(Pids());
+  if (std::all_of(pids.begin(), pids.end(), [&](pid_t pid) { return pid == dying; })) {
     return {};
   }
   killed_ = true;
@@ -113,7 +116,8 @@ Result<bool> CgroupLeaf::KillAndWait(Deadline deadline) {
     if (BH_TRY(Pids()).empty()) {
       return true;
     }
-    // Opened before the kill: then what is waited for is the whole exit, not only leaving the cgroup.
+    // Opened before the kill: then what is waited for is the whole exit, not only leaving the
+    // cgroup.
     const std::vector<UniqueFd> processes = BH_TRY(OpenProcesses());
     BH_TRY(Kill());
     if (!BH_TRY(WaitAllExited(processes, deadline)) || deadline.PassedAt(clock.Now())) {
@@ -124,7 +128,9 @@ Result<bool> CgroupLeaf::KillAndWait(Deadline deadline) {
 
 Result<std::string> CgroupLeaf::ReadMembership() const {
   if (method_->kind != CgroupKind::kV2) {
-    return ReadTextFile(directory(), kMembershipFile);  // an open file may show version 1's list as it was a second ago
+    return ReadTextFile(
+        directory(),
+        kMembershipFile);  // an open file may show version 1's list as it was a second ago
   }
   return ReadOpenTextFile(membership_.borrow(), path_);
 }
@@ -138,9 +144,10 @@ Result<std::vector<pid_t>> CgroupLeaf::Pids() const {
     pid_t pid = 0;
     const auto [next, error] = std::from_chars(at, end, pid);
     if (error != std::errc() || pid <= 0) {
-      // 0 stands for a process of a pid namespace that is not below ours; a worker cannot get there.
-      return Fail(ErrorCode::kIo, fmt::format("{}/{}: a member without a number", path_,
-                                              kMembershipFile));
+      // 0 stands for a process of a pid namespace that is not below ours; a worker cannot get
+      // there.
+      return Fail(ErrorCode::kIo,
+                  fmt::format("{}/{}: a member without a number", path_, kMembershipFile));
     }
     pids.push_back(pid);
     at = next + 1;  // behind the newline
@@ -160,7 +167,8 @@ Result<std::vector<UniqueFd>> CgroupLeaf::OpenProcesses() const {
       return Fail(std::move(pidfd).error());
     }
   }
-  // A number that is still a member was one when it was opened: it cannot have changed hands and come back here.
+  // A number that is still a member was one when it was opened: it cannot have changed hands and
+  // come back here.
   const std::vector<pid_t> members = BH_TRY(Pids());
   for (std::size_t i = 0; i < pids.size(); ++i) {
     if (std::find(members.begin(), members.end(), pids[i]) == members.end()) {

@@ -1,12 +1,13 @@
-// A leaf cgroup that holds one worker's tree, so that it can be killed whole, whatever sessions and groups its
-// processes moved to. Only the membership is used; no controller is needed.
+// A leaf cgroup that holds one worker's tree, so that it can be killed whole, whatever sessions and
+// groups its processes moved to. Only the membership is used; no controller is needed.
 //
-// A leaf is a directory, locked (flock) by its owner for as long as the owner lives. An unlocked one was left by a dead
-// owner and may be adopted.
+// A leaf is a directory, locked (flock) by its owner for as long as the owner lives. An unlocked
+// one was left by a dead owner and may be adopted.
 #pragma once
 
 #include <bulkhead/deadline.h>
 #include <bulkhead/result.h>
+
 #include <sys/types.h>
 
 #include <memory>
@@ -23,8 +24,9 @@ namespace bulkhead::process {
 // How to kill a cgroup of one kind without letting forks outrun the kill.
 struct CgroupMethod {
   CgroupKind kind;
-  std::string_view name;      // for reports
-  const char* kill_file;      // "1" kills all at once; nullptr: one by one while hold_file keeps them from forking
+  std::string_view name;  // for reports
+  const char* kill_file;  // "1" kills all at once; nullptr: one by one while hold_file keeps them
+                          // from forking
   const char* hold_file;
   std::string_view hold;
   std::string_view release;
@@ -33,8 +35,8 @@ struct CgroupMethod {
 // All that are known, best first.
 std::span<const CgroupMethod> CgroupMethods();
 
-// One owner, one thread at a time. Destroying a leaf removes the directory if nothing is in it; otherwise it stays for
-// the next adopter.
+// One owner, one thread at a time. Destroying a leaf removes the directory if nothing is in it;
+// otherwise it stays for the next adopter.
 class CgroupLeaf {
  public:
   // A new directory, locked. kUnsupported: this kind of cgroup lacks a file that `method` needs.
@@ -47,7 +49,9 @@ class CgroupLeaf {
   ~CgroupLeaf();
 
   const CgroupMethod& method() const { return *method_; }
+
   const std::string& path() const { return path_; }
+
   BorrowedFd directory() const { return directory_.borrow(); }
 
   // Nobody removed it.
@@ -55,13 +59,16 @@ class CgroupLeaf {
 
   // A process joins by writing "0".
   BorrowedFd membership() const { return membership_.borrow(); }
-  // Once killed as a whole a cgroup is not good for another worker: from some kernel versions on (seen on 6.18) a process
-  // born into it is killed at birth.
+
+  // Once killed as a whole a cgroup is not good for another worker: from some kernel versions on
+  // (seen on 6.18) a process born into it is killed at birth.
   bool reusable() const { return !killed_ && usable(); }
 
-  // SIGKILL to every process in it, if there is any.
-  Status Kill();
-  // Kills until no process is left; false: the deadline passed. Needs no free descriptor to see that none is.
+  // SIGKILL to every process in it. Nothing to do if there is none but `dying`, to which SIGKILL
+  // was sent already: it cannot fork any more.
+  Status Kill(pid_t dying = 0);
+  // Kills until no process is left; false: the deadline passed. Needs no free descriptor to see
+  // that none is.
   Result<bool> KillAndWait(Deadline deadline);
 
  private:

@@ -45,7 +45,8 @@ struct Mount {
   std::string controllers;  // version 1: the super options, which name them
 };
 
-// "31 23 0:28 /root /point rw - cgroup2 cgroup2 rw" (proc_pid_mountinfo(5)); optional fields end at "-".
+// "31 23 0:28 /root /point rw - cgroup2 cgroup2 rw" (proc_pid_mountinfo(5)); optional fields end at
+// "-".
 std::optional<Mount> ParseMount(std::string_view line) {
   const std::vector<std::string_view> fields = Split(line, ' ');
   const auto dash = std::find(fields.begin(), fields.end(), "-");
@@ -68,7 +69,8 @@ std::optional<std::string> OwnCgroup(std::string_view self_cgroup, std::string_v
       continue;
     }
     const std::string_view controllers = line.substr(first + 1, second - first - 1);
-    const bool match = controller.empty() ? line.starts_with("0::") : Contains(controllers, controller);
+    const bool match =
+        controller.empty() ? line.starts_with("0::") : Contains(controllers, controller);
     if (match) {
       return std::string(line.substr(second + 1));
     }
@@ -78,8 +80,8 @@ std::optional<std::string> OwnCgroup(std::string_view self_cgroup, std::string_v
 
 std::optional<std::string> Directory(const Mount& mount, std::string_view cgroup) {
   const std::string_view root = mount.root == "/" ? std::string_view() : mount.root;
-  const bool inside = cgroup.starts_with(root) &&
-                      (cgroup.size() == root.size() || cgroup[root.size()] == '/');
+  const bool inside =
+      cgroup.starts_with(root) && (cgroup.size() == root.size() || cgroup[root.size()] == '/');
   if (!inside || cgroup.find("/..") != std::string_view::npos) {
     return std::nullopt;  // the cgroup lies outside what is mounted here
   }
@@ -98,6 +100,7 @@ std::vector<CgroupLocation> FindCgroupLocations(std::string_view self_cgroup,
     CgroupKind kind;
     std::string_view controller;
   };
+
   constexpr Candidate kBestFirst[] = {
       {CgroupKind::kV2, ""}, {CgroupKind::kV1Freezer, "freezer"}, {CgroupKind::kV1Pids, "pids"}};
 
@@ -112,7 +115,8 @@ std::vector<CgroupLocation> FindCgroupLocations(std::string_view self_cgroup,
     const bool v2 = candidate.kind == CgroupKind::kV2;
     const std::optional<std::string> cgroup = OwnCgroup(self_cgroup, candidate.controller);
     for (const Mount& mount : mounts) {
-      if (!cgroup || mount.v2 != v2 || (!v2 && !Contains(mount.controllers, candidate.controller))) {
+      if (!cgroup || mount.v2 != v2 ||
+          (!v2 && !Contains(mount.controllers, candidate.controller))) {
         continue;
       }
       if (std::optional<std::string> directory = Directory(mount, *cgroup)) {

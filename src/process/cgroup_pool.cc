@@ -64,7 +64,8 @@ Result<std::unique_ptr<CgroupLeaf>> CgroupPool::Take() {
       return leaf;
     }
   }
-  // A leaf that is not locked yet can be taken for an abandoned one by another process's first use: try once more.
+  // A leaf that is not locked yet can be taken for an abandoned one by another process's first use:
+  // try once more.
   Result<std::unique_ptr<CgroupLeaf>> leaf = CgroupLeaf::Create(*method_, NextPath());
   return leaf ? std::move(leaf) : CgroupLeaf::Create(*method_, NextPath());
 }
@@ -142,6 +143,8 @@ Result<bool> CgroupPool::UseLocation(const CgroupLocation& location) {
   return false;
 }
 
-std::string CgroupPool::NextPath() { return leaf_path_prefix_ + std::to_string(next_number_++); }
+std::string CgroupPool::NextPath() {
+  return leaf_path_prefix_ + std::to_string(next_number_++);
+}
 
 }  // namespace bulkhead::process

@@ -1,5 +1,6 @@
-// Hands out leaf cgroups and takes them back for the next worker, so that a run costs no mkdir; removes them when it is
-// destroyed. What dead owners left beside its own is killed and removed at the first use.
+// Hands out leaf cgroups and takes them back for the next worker, so that a run costs no mkdir;
+// removes them when it is destroyed. What dead owners left beside its own is killed and removed at
+// the first use.
 //
 // Any thread. Shared by a launcher and the processes it made, which may outlive it.
 #pragma once
@@ -21,16 +22,16 @@ class CgroupPool {
   CgroupPool& operator=(const CgroupPool&) = delete;
   ~CgroupPool() = default;
 
-  // nullptr if this machine gives us no cgroup: the tree is then killed by process group alone. An error if it does and
-  // a leaf cannot be made now.
+  // nullptr if this machine gives us no cgroup: the tree is then killed by process group alone. An
+  // error if it does and a leaf cannot be made now.
   Result<std::unique_ptr<CgroupLeaf>> Take();
   // `leaf` has been waited empty, or was never joined.
   void GiveBack(std::unique_ptr<CgroupLeaf> leaf);
 
   // A worker joined one: from now on failing to join is an error, not a missing feature.
   void MarkProven();
-  // A worker could not join. True: that was the first attempt, so this machine does not let us and no leaf is handed out
-  // any more. False: it worked before, so the failure counts.
+  // A worker could not join. True: that was the first attempt, so this machine does not let us and
+  // no leaf is handed out any more. False: it worked before, so the failure counts.
   bool GiveUpUnlessProven();
 
   // CgroupMethod::name, empty if there is none.

@@ -19,17 +19,16 @@ TEST(CgroupLocation, UnifiedHierarchy) {
       "0::/user.slice/app.scope\n",
       "30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n");
   ASSERT_EQ(found.size(), 1U);
-  EXPECT_EQ(found[0],
-            (CgroupLocation{CgroupKind::kV2, "/sys/fs/cgroup/user.slice/app.scope"}));
+  EXPECT_EQ(found[0], (CgroupLocation{CgroupKind::kV2, "/sys/fs/cgroup/user.slice/app.scope"}));
 }
 
 TEST(CgroupLocation, HybridHierarchiesBestFirst) {
-  const auto found = FindCgroupLocations(
-      "8:pids:/a\n6:freezer:/\n4:cpu,cpuacct:/b\n1:name=systemd:/\n0::/\n",
-      "33 31 0:31 / /cg/pids rw - cgroup cgroup rw,pids\n"
-      "35 31 0:33 / /cg/freezer rw - cgroup cgroup rw,freezer\n"
-      "41 31 0:38 / /cg/unified rw - cgroup2 cgroup2 rw\n"
-      "42 31 0:39 / /cg/my\\040dir rw - tmpfs tmpfs rw\n");
+  const auto found =
+      FindCgroupLocations("8:pids:/a\n6:freezer:/\n4:cpu,cpuacct:/b\n1:name=systemd:/\n0::/\n",
+                          "33 31 0:31 / /cg/pids rw - cgroup cgroup rw,pids\n"
+                          "35 31 0:33 / /cg/freezer rw - cgroup cgroup rw,freezer\n"
+                          "41 31 0:38 / /cg/unified rw - cgroup2 cgroup2 rw\n"
+                          "42 31 0:39 / /cg/my\\040dir rw - tmpfs tmpfs rw\n");
   const std::vector<CgroupLocation> expected = {{CgroupKind::kV2, "/cg/unified"},
                                                 {CgroupKind::kV1Freezer, "/cg/freezer"},
                                                 {CgroupKind::kV1Pids, "/cg/pids/a"}};

@@ -112,10 +112,11 @@ Status ChildProcess::KillTree() {
     return {};
   }
   SampleMemory();
-  // The group goes first: where somebody else reaps our children, killing the leader would give its number away.
+  // The group goes first: where somebody else reaps our children, killing the leader would give its
+  // number away.
   const Status group = group_.Kill(NumberIsOurs() ? Leader::kUnreaped : Leader::kReaped);
   const Status worker = SignalProcess(pidfd_.borrow(), SIGKILL);
-  const Status cgroup = leaf_ != nullptr ? leaf_->Kill() : Status();
+  const Status cgroup = leaf_ != nullptr ? leaf_->Kill(identity_.pid) : Status();
   for (const Status* status : {&worker, &group, &cgroup}) {
     if (!*status) {
       Error error = status->error();
@@ -130,7 +131,8 @@ Result<std::optional<ExitStatus>> ChildProcess::KillAndReap(Deadline deadline) {
   if (contained_) {
     return exit_;
   }
-  // What fails to reach part of the tree must not keep the rest from being reaped; it shows again below.
+  // What fails to reach part of the tree must not keep the rest from being reaped; it shows again
+  // below.
   const Status killed = KillTree();
   if (!BH_TRY(WaitExited(pidfd_.borrow(), deadline))) {
     BH_TRY(Status(killed));
@@ -148,8 +150,8 @@ Result<std::optional<ExitStatus>> ChildProcess::KillAndReap(Deadline deadline) {
   return exit_;
 }
 
-// While the worker has not exited its number is the worker's; its start time would not do, two processes can have the
-// same.
+// While the worker has not exited its number is the worker's; its start time would not do, two
+// processes can have the same.
 Status ChildProcess::LimitDataGrowth(std::uint64_t bytes) {
   if (reaped_ || BH_TRY(HasExited(pidfd_.borrow()))) {
     return {};

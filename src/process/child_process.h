@@ -1,4 +1,5 @@
-// The WorkerProcess of the real kernel: a pidfd, the process group, and a leaf cgroup where there is one.
+// The WorkerProcess of the real kernel: a pidfd, the process group, and a leaf cgroup where there
+// is one.
 #pragma once
 
 #include <memory>
@@ -15,10 +16,11 @@ class ChildProcess final : public WorkerProcess {
   struct Parts {
     UniqueFd pidfd;
     ProcessIdentity identity;
-    std::unique_ptr<CgroupLeaf> leaf;   // may be null
+    std::unique_ptr<CgroupLeaf> leaf;    // may be null
     std::shared_ptr<CgroupPool> leaves;  // where the leaf came from
-    // Peak memory of this process when the worker executed. The kernel counts the memory a child borrowed until exec as
-    // the child's own, so its accounted peak means something only above this.
+    // Peak memory of this process when the worker executed. The kernel counts the memory a child
+    // borrowed until exec as the child's own, so its accounted peak means something only above
+    // this.
     std::uint64_t host_rss_bytes_peak = 0;
   };
 
@@ -26,12 +28,15 @@ class ChildProcess final : public WorkerProcess {
   ~ChildProcess() override;
 
   BorrowedFd pidfd() const override { return pidfd_.borrow(); }
+
   ProcessIdentity identity() const override { return identity_; }
+
   Result<std::optional<ExitStatus>> Observe() override;
   Status KillTree() override;
   Result<std::optional<ExitStatus>> KillAndReap(Deadline deadline) override;
   Status LimitDataGrowth(std::uint64_t bytes) override;
   void SampleMemory() override;
+
   ResourceUse resource_use() const override { return use_; }
 
  private:

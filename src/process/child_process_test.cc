@@ -27,7 +27,9 @@ namespace {
 
 constexpr ExitStatus kKilled{ExitStatus::How::kSignalled, SIGKILL};
 
-Deadline Passed() { return Deadline::At(MonotonicTime()); }
+Deadline Passed() {
+  return Deadline::At(MonotonicTime());
+}
 
 bool KernelAtLeast(int major, int minor) {
   utsname name{};
@@ -66,10 +68,12 @@ void ExpectAbsent(const ProcessIdentity& identity) {
 TEST(ChildProcess, ExitCodesAndSignals) {
   const auto launcher = MakeLauncher();
   const TestDirectory dir;
+
   struct Row {
     const char* body;
     ExitStatus expected;
   };
+
   for (const Row& row : {Row{"exit 0", {ExitStatus::How::kExited, 0}},
                          Row{"exit 255", {ExitStatus::How::kExited, 255}},
                          Row{"kill -TERM $$", {ExitStatus::How::kSignalled, SIGTERM}},
@@ -106,7 +110,8 @@ TEST(OneShot, C1DroppingTheOwnerContainsIt) {
 TEST(OneShot, C2DroppingOnlyTheChannelEndsDoesNotContain) {
   const auto launcher = MakeLauncher();
   const TestDirectory dir;
-  ReportingWorker worker = StartReporting(*launcher, dir.Script("worker", "echo up >&3; sleep 1000"));
+  ReportingWorker worker =
+      StartReporting(*launcher, dir.Script("worker", "echo up >&3; sleep 1000"));
   ASSERT_NE(worker.process, nullptr);
   EXPECT_EQ(ReadLine(worker.report.borrow()), "up");
   worker.report.Reset();
@@ -140,8 +145,10 @@ class FreezerV1 {
     std::error_code error;
     usable_ = !path_.empty() && std::filesystem::create_directory(path_, error);
   }
+
   FreezerV1(const FreezerV1&) = delete;
   FreezerV1& operator=(const FreezerV1&) = delete;
+
   ~FreezerV1() {
     if (usable_) {
       Write("freezer.state", "THAWED");
@@ -255,7 +262,9 @@ constexpr std::string_view kEscape =
     "(/usr/bin/setsid /bin/sh -c 'trap \"\" TERM INT HUP; (echo $$ >&3; exec sleep 1000) & "
     "sleep 1000' &)\n";
 
-bool CanEscape() { return access("/usr/bin/setsid", X_OK) == 0; }
+bool CanEscape() {
+  return access("/usr/bin/setsid", X_OK) == 0;
+}
 
 TEST(Bar, R3EscapedSessionsDieWithTheCgroup) {
   const auto launcher = MakeLauncher();
@@ -284,8 +293,7 @@ TEST(Bar, R3ForkingWhileBeingKilled) {
   const TestDirectory dir;
   for (int i = 0; i < 20; ++i) {
     ReportingWorker worker = StartReporting(
-        *launcher,
-        dir.Script("worker", "echo up >&3; while :; do (exec sleep 1000) & done"));
+        *launcher, dir.Script("worker", "echo up >&3; while :; do (exec sleep 1000) & done"));
     ASSERT_NE(worker.process, nullptr);
     EXPECT_EQ(ReadLine(worker.report.borrow()), "up");
     const auto status = worker.process->KillAndReap(Soon());
@@ -352,7 +360,7 @@ TEST(ChildProcess, ResourceUse) {
 
 // A host that lets the kernel reap its children.
 int StartUnderAutoReap(int flags, bool ignore) {
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_handler = ignore ? SIG_IGN : SIG_DFL;
   action.sa_flags = flags;
   BH_HOST_EXPECT(sigaction(SIGCHLD, &action, nullptr) == 0);
@@ -401,8 +409,8 @@ TEST(Bar, R20ForeignWaitTakesTheStatus) {
     BH_HOST_EXPECT(waitpid(-1, &raw, 0) == (*process)->identity().pid);
     const auto status = (*process)->KillAndReap(Soon());
     BH_HOST_EXPECT(status.has_value() && status->has_value());
-    BH_HOST_EXPECT(**status == (KernelAtLeast(6, 15) ? ExitStatus{ExitStatus::How::kExited, 1}
-                                                     : ExitStatus{}));
+    BH_HOST_EXPECT(**status ==
+                   (KernelAtLeast(6, 15) ? ExitStatus{ExitStatus::How::kExited, 1} : ExitStatus{}));
     return 0;
   });
   EXPECT_EQ(host.Wait(), 0);
@@ -435,8 +443,8 @@ pid_t StartInnocentAs(pid_t wanted) {
   return -1;
 }
 
-// The worker's number goes to an innocent process as early as the kernel allows: after our own reap, or, with
-// `foreign_reap`, while we still believe the worker to be ours.
+// The worker's number goes to an innocent process as early as the kernel allows: after our own
+// reap, or, with `foreign_reap`, while we still believe the worker to be ours.
 int KillWithReissuedNumber(bool foreign_reap) {
   if (!MountOwnProc()) {
     return kHostSkips;

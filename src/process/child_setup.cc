@@ -31,7 +31,9 @@ BH_CHILD_CODE long Call(long number, long a = 0, long b = 0, long c = 0, long d 
   return result == -1 ? -errno : result;
 }
 
-BH_CHILD_CODE long Address(const void* pointer) { return reinterpret_cast<long>(pointer); }
+BH_CHILD_CODE long Address(const void* pointer) {
+  return reinterpret_cast<long>(pointer);
+}
 
 [[noreturn]] BH_CHILD_CODE void Exit() {
   for (;;) {
@@ -51,8 +53,8 @@ BH_CHILD_CODE void Check(ChildPlan& plan, LaunchStage stage, long result) {
   }
 }
 
-// Own session and group; dies with the parent's thread, also when that died before we could ask for it: the parent is
-// then somebody else, be it pid 1 or a subreaper.
+// Own session and group; dies with the parent's thread, also when that died before we could ask for
+// it: the parent is then somebody else, be it pid 1 or a subreaper.
 BH_CHILD_CODE void Contain(ChildPlan& plan) {
   Check(plan, LaunchStage::kContainment, Call(SYS_setsid));
   Check(plan, LaunchStage::kContainment, Call(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL));
@@ -68,7 +70,8 @@ BH_CHILD_CODE void Contain(ChildPlan& plan) {
   Check(plan, LaunchStage::kContainment, Call(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1));
 }
 
-// A handler of the parent must not run here, and an ignored signal would stay ignored in the worker.
+// A handler of the parent must not run here, and an ignored signal would stay ignored in the
+// worker.
 BH_CHILD_CODE void ResetSignals() {
   const unsigned long default_action[4] = {};  // the kernel's struct sigaction: SIG_DFL, no flags
   for (int signal = 1; signal <= kSignalMax; ++signal) {
@@ -109,8 +112,8 @@ BH_CHILD_CODE int ParseFd(const char* name) {
   return *name == '\0' ? -1 : fd;
 }
 
-// Where close_range is refused (some seccomp profiles): the exact list from /proc; a loop to the limit would take
-// minutes where the limit is a billion.
+// Where close_range is refused (some seccomp profiles): the exact list from /proc; a loop to the
+// limit would take minutes where the limit is a billion.
 BH_CHILD_CODE void CloseListed(ChildPlan& plan) {
   struct Entry {  // linux_dirent64
     std::uint64_t inode;
@@ -119,6 +122,7 @@ BH_CHILD_CODE void CloseListed(ChildPlan& plan) {
     unsigned char type;
     char name[1];
   };
+
   const long directory =
       Call(SYS_openat, AT_FDCWD, Address("/proc/self/fd"), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   Check(plan, LaunchStage::kDescriptors, directory);
@@ -161,8 +165,8 @@ BH_CHILD_CODE void CloseOthers(ChildPlan& plan) {
   }
 }
 
-// First everything that lies where a target goes is moved out of the way, so that no source is overwritten before its
-// turn.
+// First everything that lies where a target goes is moved out of the way, so that no source is
+// overwritten before its turn.
 BH_CHILD_CODE void ArrangeDescriptors(ChildPlan& plan) {
   const int above = plan.move_count == 0 ? 0 : plan.moves[plan.move_count - 1].target + 1;
   for (std::size_t i = 0; i < plan.move_count; ++i) {

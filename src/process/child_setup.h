@@ -1,8 +1,8 @@
 // The only code that runs between clone and exec.
 //
-// The child shares the parent's memory (its thread waits meanwhile), so this code allocates nothing, takes no lock,
-// calls nothing but system calls, and is not instrumented by sanitizers. Everything it needs is prepared in a ChildPlan;
-// what went wrong comes back through it.
+// The child shares the parent's memory (its thread waits meanwhile), so this code allocates
+// nothing, takes no lock, calls nothing but system calls, and is not instrumented by sanitizers.
+// Everything it needs is prepared in a ChildPlan; what went wrong comes back through it.
 #pragma once
 
 #include <sys/resource.h>
@@ -15,9 +15,9 @@ namespace bulkhead::process {
 
 // Where a launch fails. The names travel as Error::reason.
 enum class LaunchStage : std::uint8_t {
-  kPrepare,           // paths, descriptors, digest
-  kCreate,            // clone
-  kContainment,       // session, parent-death signal, cgroup, limits
+  kPrepare,      // paths, descriptors, digest
+  kCreate,       // clone
+  kContainment,  // session, parent-death signal, cgroup, limits
   kDescriptors,
   kWorkingDirectory,
   kExec,
@@ -28,6 +28,7 @@ struct ChildPlan {
     int source;
     int target;
   };
+
   struct Limit {
     int resource;
     rlimit value;
@@ -36,15 +37,17 @@ struct ChildPlan {
   const char* program = nullptr;
   int program_fd = -1;  // executed instead of the path if valid
   const char* working_directory = nullptr;
-  pid_t parent = 0;      // who the parent must still be; taken before the clone
-  int membership_fd = -1;  // a cgroup.procs to join; -1 if there is none or the clone joined already
+  pid_t parent = 0;  // who the parent must still be; taken before the clone
+  int membership_fd =
+      -1;  // a cgroup.procs to join; -1 if there is none or the clone joined already
 
   Move* moves = nullptr;  // ascending by target, each target once; the child writes to it
   std::size_t move_count = 0;
   const Limit* limits = nullptr;
   std::size_t limit_count = 0;
 
-  // Filled by the child. A child that was killed at birth never starts; one that executes leaves error at 0.
+  // Filled by the child. A child that was killed at birth never starts; one that executes leaves
+  // error at 0.
   bool started = false;
   LaunchStage failed_stage = LaunchStage::kCreate;
   bool failed_joining = false;  // the cgroup, in stage kContainment

@@ -15,7 +15,8 @@
 namespace bulkhead::process {
 namespace {
 
-// The child calls a few levels deep with one 4 KiB buffer; the rest is margin for the kernel's signal frames.
+// The child calls a few levels deep with one 4 KiB buffer; the rest is margin for the kernel's
+// signal frames.
 constexpr std::size_t kStackBytes = std::size_t{64} * 1024;
 constexpr std::size_t kGuardBytes = std::size_t{64} * 1024;  // a multiple of every page size in use
 
@@ -30,12 +31,16 @@ class GuardedStack {
       Unmap();
     }
   }
+
   GuardedStack(const GuardedStack&) = delete;
   GuardedStack& operator=(const GuardedStack&) = delete;
+
   ~GuardedStack() { Unmap(); }
 
   bool valid() const { return base_ != MAP_FAILED; }
+
   char* bottom() const { return static_cast<char*>(base_) + kGuardBytes; }
+
   char* top() const { return bottom() + kStackBytes; }
 
  private:
@@ -51,15 +56,18 @@ class GuardedStack {
   void* base_;
 };
 
-// Every signal, also the two that the C library keeps for itself: its handlers would find a wrong thread in the child.
+// Every signal, also the two that the C library keeps for itself: its handlers would find a wrong
+// thread in the child.
 class BlockedSignals {
  public:
   BlockedSignals() {
     const std::uint64_t all = ~std::uint64_t{0};
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &saved_, kSignalSetBytes);
   }
+
   BlockedSignals(const BlockedSignals&) = delete;
   BlockedSignals& operator=(const BlockedSignals&) = delete;
+
   ~BlockedSignals() {
     const int saved_errno = errno;
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, &saved_, nullptr, kSignalSetBytes);
@@ -75,8 +83,9 @@ struct CloneAnswer {
   int pidfd = -1;
 };
 
-// A child born in its cgroup is spared the join by writing, for which an idle machine waits a whole grace period (10 ms
-// and more). Only clone3 can do that, and only assembly can give clone3 a stack.
+// A child born in its cgroup is spared the join by writing, for which an idle machine waits a whole
+// grace period (10 ms and more). Only clone3 can do that, and only assembly can give clone3 a
+// stack.
 #if defined(__x86_64__)
 CloneAnswer CloneIntoCgroup(const CloneRequest& request, const GuardedStack& stack) {
   CloneAnswer answer;
@@ -98,8 +107,8 @@ CloneAnswer CloneIntoCgroup(const CloneRequest& request, const GuardedStack& sta
       "hlt\n"
       "1:"
       : "=a"(answer.pid)
-      : "a"(SYS_clone3), "D"(&args), "S"(sizeof args), [body] "r"(request.body),
-        [argument] "r"(request.argument)
+      : "a"(SYS_clone3), "D"(&args),
+        "S"(sizeof args), [body] "r"(request.body), [argument] "r"(request.argument)
       : "rcx", "r11", "memory");
   return answer;
 }

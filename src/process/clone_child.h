@@ -1,8 +1,9 @@
-// A child process that borrows our memory until it has executed something else, as vfork does, but on a stack of its
-// own. Its cost does not depend on how much memory the caller has.
+// A child process that borrows our memory until it has executed something else, as vfork does, but
+// on a stack of its own. Its cost does not depend on how much memory the caller has.
 #pragma once
 
 #include <bulkhead/result.h>
+
 #include <sys/types.h>
 
 #include "base/unique_fd.h"
@@ -10,9 +11,11 @@
 namespace bulkhead::process {
 
 struct CloneRequest {
-  int (*body)(void*) = nullptr;  // runs in the child, never returns; see child_setup.h for what it may do
+  int (*body)(void*) =
+      nullptr;  // runs in the child, never returns; see child_setup.h for what it may do
   void* argument = nullptr;
-  BorrowedFd cgroup;  // a version 2 directory to be born in, if valid; ENOSYS where that cannot be had
+  BorrowedFd
+      cgroup;  // a version 2 directory to be born in, if valid; ENOSYS where that cannot be had
 };
 
 struct ClonedChild {
@@ -20,8 +23,8 @@ struct ClonedChild {
   UniqueFd pidfd;
 };
 
-// Returns when the child has executed or exited; the calling thread is suspended and no signal handler runs meanwhile,
-// here or there. kLaunch with the errno of clone(2).
+// Returns when the child has executed or exited; the calling thread is suspended and no signal
+// handler runs meanwhile, here or there. kLaunch with the errno of clone(2).
 Result<ClonedChild> CloneChild(const CloneRequest& request);
 
 }  // namespace bulkhead::process

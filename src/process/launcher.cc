@@ -79,7 +79,8 @@ Result<std::unique_ptr<WorkerProcess>> TakeOver(const SpawnPlan& plan, ChildProc
   if (identity) {
     parts.identity = *identity;
   } else if (identity.error().code != ErrorCode::kNotFound) {
-    // kNotFound: it ended already, and the host has its children reaped by the kernel. The pid alone then never matches.
+    // kNotFound: it ended already, and the host has its children reaped by the kernel. The pid
+    // alone then never matches.
     error = LaunchError(plan.program(), LaunchStage::kCreate, std::move(identity).error());
   }
   if (!error && plan.ProgramChanged()) {
@@ -205,6 +206,8 @@ Result<std::vector<std::string>> KernelLauncher::TreeMechanisms() {
 
 }  // namespace
 
-std::unique_ptr<Launcher> MakeLauncher() { return std::make_unique<KernelLauncher>(); }
+std::unique_ptr<Launcher> MakeLauncher() {
+  return std::make_unique<KernelLauncher>();
+}
 
 }  // namespace bulkhead::process

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bulkhead/result.h>
+
 #include <sys/resource.h>
 
 #include <memory>
@@ -19,6 +20,7 @@ struct SpawnSpec {
     BorrowedFd source;
     int target = -1;  // the number in the worker; 0, 1 and 2 are /dev/null unless given
   };
+
   struct Limit {
     int resource = 0;  // RLIMIT_*
     rlim_t value = 0;  // soft and hard, but never more than this process may have
@@ -32,8 +34,8 @@ struct SpawnSpec {
 };
 
 // Where a launch failed; travels as Error::reason.
-//   "prepare" (paths, descriptors, digest), "create" (clone), "containment" (session, parent-death signal, limits,
-//   cgroup), "descriptors", "working-directory", "exec".
+//   "prepare" (paths, descriptors, digest), "create" (clone), "containment" (session, parent-death
+//   signal, limits, cgroup), "descriptors", "working-directory", "exec".
 
 // The seam: tests put scripted processes behind it.
 class Launcher {
@@ -43,13 +45,15 @@ class Launcher {
   Launcher& operator=(const Launcher&) = delete;
   virtual ~Launcher() = default;
 
-  // Any thread. Blocks until the worker's exec succeeded or failed. kLaunch, or kResourceExhausted where a later try may
-  // succeed: message names program, stage and errno text; nothing is left behind. The worker dies with the calling *thread* (parent-death signal), so call it from a thread
-  // that outlives the worker: the Keeper's.
+  // Any thread. Blocks until the worker's exec succeeded or failed. kLaunch, or kResourceExhausted
+  // where a later try may succeed: message names program, stage and errno text; nothing is left
+  // behind. The worker dies with the calling *thread* (parent-death signal), so call it from a
+  // thread that outlives the worker: the Keeper's.
   virtual Result<std::unique_ptr<WorkerProcess>> Spawn(const SpawnSpec& spec) = 0;
 
-  // What reaches the whole tree of a worker started now: "process-group", and "cgroup-..." where this machine gives us
-  // one. Without the latter a descendant that starts a session of its own is out of reach. For reports.
+  // What reaches the whole tree of a worker started now: "process-group", and "cgroup-..." where
+  // this machine gives us one. Without the latter a descendant that starts a session of its own is
+  // out of reach. For reports.
   virtual Result<std::vector<std::string>> TreeMechanisms() { return std::vector<std::string>(); }
 };
 

@@ -166,9 +166,9 @@ TEST(Launcher, WorkerStartsFromNothing) {
   sigfillset(&blocked);
   sigset_t saved;
   ASSERT_EQ(pthread_sigmask(SIG_SETMASK, &blocked, &saved), 0);
-  struct sigaction ignore {};
+  struct sigaction ignore{};
   ignore.sa_handler = SIG_IGN;
-  struct sigaction saved_pipe {};
+  struct sigaction saved_pipe{};
   ASSERT_EQ(sigaction(SIGPIPE, &ignore, &saved_pipe), 0);
   const auto worker = EchoWorker::Start(*launcher);
   ASSERT_EQ(sigaction(SIGPIPE, &saved_pipe, nullptr), 0);
@@ -242,8 +242,8 @@ TEST(Launcher, RaisedPriorityIsNotInherited) {
 }
 
 TEST(Launcher, SourcesThatLieWhereTargetsGoAreNotClobbered) {
-  // In a host of its own, where the low numbers can be arranged: 3, 4, 5 are the write ends of pipes a, b, c, and the
-  // worker gets them rotated.
+  // In a host of its own, where the low numbers can be arranged: 3, 4, 5 are the write ends of
+  // pipes a, b, c, and the worker gets them rotated.
   TestHost host([] {
     UniqueFd readers[3];
     for (int i = 0; i < 3; ++i) {
@@ -258,8 +258,8 @@ TEST(Launcher, SourcesThatLieWhereTargetsGoAreNotClobbered) {
     const TestDirectory dir;
     SpawnSpec spec;
     spec.program = dir.Script("worker", "echo three >&3; echo four >&4; echo five >&5; echo one");
-    spec.descriptors = {{BorrowedFd(4), 3}, {BorrowedFd(5), 4}, {BorrowedFd(3), 5},
-                        {BorrowedFd(3), 1}};
+    spec.descriptors = {
+        {BorrowedFd(4), 3}, {BorrowedFd(5), 4}, {BorrowedFd(3), 5}, {BorrowedFd(3), 1}};
     auto process = MakeLauncher()->Spawn(spec);
     BH_HOST_EXPECT(process);
     BH_HOST_EXPECT(ReadLine(readers[1].borrow()) == "three");

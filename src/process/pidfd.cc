@@ -19,7 +19,8 @@ namespace {
 // linux/pidfd.h, spelled out because the headers of older systems lack it.
 constexpr unsigned kPidfdSignalProcessGroup = 1U << 2;
 
-// First published layout of struct pidfd_info, 64 bytes; newer kernels accept it and fill this much.
+// First published layout of struct pidfd_info, 64 bytes; newer kernels accept it and fill this
+// much.
 struct PidfdInfo {
   std::uint64_t mask;
   std::uint64_t cgroup_id;
@@ -29,13 +30,14 @@ struct PidfdInfo {
   std::uint32_t credentials[8];
   std::int32_t exit_code;  // a wait status
 };
+
 static_assert(sizeof(PidfdInfo) == 64);
 
 constexpr std::uint64_t kPidfdInfoExit = 1U << 3;
 constexpr unsigned long kPidfdGetInfo = _IOWR(0xFF, 11, PidfdInfo);
 
-// The last reader of a dead process releases it some microseconds after the pidfd became readable; only then is its
-// exit on record.
+// The last reader of a dead process releases it some microseconds after the pidfd became readable;
+// only then is its exit on record.
 constexpr int kReleaseWaitMsMax = 100;
 
 ExitStatus FromWaitStatus(int status) {

@@ -1,9 +1,10 @@
-// Questions and signals by pidfd. A pidfd names one process for ever, so nothing here can hit a recycled number.
-// Any thread; the kernel's answer for one moment.
+// Questions and signals by pidfd. A pidfd names one process for ever, so nothing here can hit a
+// recycled number. Any thread; the kernel's answer for one moment.
 #pragma once
 
 #include <bulkhead/deadline.h>
 #include <bulkhead/result.h>
+
 #include <sys/types.h>
 
 #include <optional>
@@ -27,7 +28,8 @@ enum class GroupAnswer : std::uint8_t {
   kUnsupported,  // kernel before 6.9: groups can only be named by number
 };
 
-// Signals the group that this process founded, also after the founder was reaped. Signal 0 only asks.
+// Signals the group that this process founded, also after the founder was reaped. Signal 0 only
+// asks.
 Result<GroupAnswer> SignalGroup(BorrowedFd pidfd, int signal);
 
 // The whole process, not only its main thread.
@@ -36,7 +38,8 @@ Result<bool> HasExited(BorrowedFd pidfd);
 Result<bool> WaitExited(BorrowedFd pidfd, Deadline deadline);
 Result<bool> WaitAllExited(std::span<const UniqueFd> pidfds, Deadline deadline);
 
-// How a process ended that somebody else reaped; nullopt if the kernel keeps no record (before 6.15).
+// How a process ended that somebody else reaped; nullopt if the kernel keeps no record
+// (before 6.15).
 std::optional<ExitStatus> RecordedExit(BorrowedFd pidfd);
 
 }  // namespace bulkhead::process

@@ -111,7 +111,9 @@ Result<MemoryUse> ReadMemoryUse(pid_t pid) {
   return status ? ParseMemoryUse(*status) : AsNotFound(status.error());
 }
 
-Result<ProcessIdentity> IdentityOf(pid_t pid) { return BH_TRY(ReadProcStat(pid)).identity(); }
+Result<ProcessIdentity> IdentityOf(pid_t pid) {
+  return BH_TRY(ReadProcStat(pid)).identity();
+}
 
 bool Alive(const ProcessIdentity& identity) {
   const Result<ProcStat> stat = ReadProcStat(identity.pid);

@@ -1,8 +1,9 @@
-// What /proc says about a process: identity, state, memory. Pure parsers, and readers that answer for one moment.
-// Any thread.
+// What /proc says about a process: identity, state, memory. Pure parsers, and readers that answer
+// for one moment. Any thread.
 #pragma once
 
 #include <bulkhead/result.h>
+
 #include <sys/types.h>
 
 #include <cstdint>
@@ -23,7 +24,9 @@ struct ProcStat {
   std::uint64_t start_time = 0;
 
   ProcessIdentity identity() const { return {pid, start_time}; }
+
   bool stopped() const { return state == 'T' || state == 't'; }
+
   // Whole process dead: its main thread may be a zombie while other threads still run.
   bool dead() const { return state == 'X' || (state == 'Z' && thread_count <= 1); }
 };

@@ -49,7 +49,8 @@ TEST(ProcStat, ZombieMainThreadOfALivingProcessIsNotDead) {
 }
 
 TEST(ProcStat, MemoryLinesInBytes) {
-  const auto use = ParseMemoryUse("Name:\tx\nVmHWM:\t    20 kB\nVmRSS:\t  10 kB\nVmData:\t 30 kB\n");
+  const auto use =
+      ParseMemoryUse("Name:\tx\nVmHWM:\t    20 kB\nVmRSS:\t  10 kB\nVmData:\t 30 kB\n");
   ASSERT_TRUE(use);
   EXPECT_EQ(use->rss_bytes, 10U * 1024);
   EXPECT_EQ(use->rss_bytes_peak, 20U * 1024);

@@ -47,11 +47,13 @@ Status ProcessGroup::Kill(Leader state) const {
 Result<bool> ProcessGroup::WaitGone(Deadline deadline) const {
   while (BH_TRY(Exists())) {
     const Members members = BH_TRY(OpenMembers());
-    // Zombies keep the group in existence until their own parents collect them; nothing of them runs any more.
+    // Zombies keep the group in existence until their own parents collect them; nothing of them
+    // runs any more.
     if (members.pidfds.empty() || members.number_reissued) {
       return true;
     }
-    // A group that still exists has kept its number all the while, so the members found are the right ones.
+    // A group that still exists has kept its number all the while, so the members found are the
+    // right ones.
     if (BH_TRY(SignalGroup(pidfd_, SIGKILL)) == GroupAnswer::kReached) {
       for (const UniqueFd& pidfd : members.pidfds) {
         BH_TRY(SignalProcess(pidfd.borrow(), SIGKILL));

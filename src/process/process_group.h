@@ -1,11 +1,13 @@
-// The process group that a worker founded (it is the group's and the session's leader), reached without ever trusting a
-// number: by the leader's pidfd, or by number only while the unreaped leader keeps that number reserved.
+// The process group that a worker founded (it is the group's and the session's leader), reached
+// without ever trusting a number: by the leader's pidfd, or by number only while the unreaped
+// leader keeps that number reserved.
 //
 // A value that borrows the pidfd. Any thread.
 #pragma once
 
 #include <bulkhead/deadline.h>
 #include <bulkhead/result.h>
+
 #include <sys/types.h>
 
 #include <vector>
@@ -28,8 +30,8 @@ class ProcessGroup {
   // SIGKILL to every member at once: no member can fork its way out.
   Status Kill(Leader state) const;
 
-  // After Kill and the leader's reap: waits for what else was in the group. If anything was, what it left in other
-  // groups of the session is killed too. false: the deadline passed.
+  // After Kill and the leader's reap: waits for what else was in the group. If anything was, what
+  // it left in other groups of the session is killed too. false: the deadline passed.
   Result<bool> WaitGone(Deadline deadline) const;
 
  private:

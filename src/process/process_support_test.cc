@@ -24,7 +24,9 @@
 
 namespace bulkhead::process {
 
-Deadline Soon() { return Deadline::After(MonotonicClock().Now(), kTestPatience); }
+Deadline Soon() {
+  return Deadline::After(MonotonicClock().Now(), kTestPatience);
+}
 
 TestDirectory::TestDirectory() {
   std::string pattern = testing::TempDir() + "bulkhead-process-XXXXXX";
@@ -77,9 +79,13 @@ std::string ReadUntil(BorrowedFd fd, char stop, bool stops) {
 
 }  // namespace
 
-std::string ReadLine(BorrowedFd fd) { return ReadUntil(fd, '\n', true); }
+std::string ReadLine(BorrowedFd fd) {
+  return ReadUntil(fd, '\n', true);
+}
 
-std::string ReadToEnd(BorrowedFd fd) { return ReadUntil(fd, '\0', false); }
+std::string ReadToEnd(BorrowedFd fd) {
+  return ReadUntil(fd, '\0', false);
+}
 
 std::unique_ptr<EchoWorker> EchoWorker::Start(Launcher& launcher, SpawnSpec spec) {
   TestPipe in = MakePipe();
@@ -122,7 +128,9 @@ std::set<int> OpenDescriptors(pid_t pid) {
   return open;
 }
 
-std::size_t OwnDescriptorCount() { return OpenDescriptors(getpid()).size(); }
+std::size_t OwnDescriptorCount() {
+  return OpenDescriptors(getpid()).size();
+}
 
 bool HasZombie() {
   siginfo_t info{};
@@ -131,9 +139,8 @@ bool HasZombie() {
 
 std::set<std::string> LeafCgroups() {
   std::set<std::string> leaves;
-  const auto locations =
-      FindCgroupLocations(ReadTextFile("/proc/self/cgroup").value_or(""),
-                          ReadTextFile("/proc/self/mountinfo").value_or(""));
+  const auto locations = FindCgroupLocations(ReadTextFile("/proc/self/cgroup").value_or(""),
+                                             ReadTextFile("/proc/self/mountinfo").value_or(""));
   for (const CgroupLocation& location : locations) {
     std::error_code error;
     for (const auto& entry : std::filesystem::directory_iterator(location.directory, error)) {
@@ -185,7 +192,9 @@ TestHost::~TestHost() {
   }
 }
 
-void TestHost::Kill() const { kill(pid_, SIGKILL); }
+void TestHost::Kill() const {
+  kill(pid_, SIGKILL);
+}
 
 int TestHost::Wait() {
   int status = 0;

@@ -1,4 +1,5 @@
-// What the tests of this folder share: scripts as workers, hosts in processes of their own, and a look at /proc.
+// What the tests of this folder share: scripts as workers, hosts in processes of their own, and a
+// look at /proc.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -31,6 +32,7 @@ class TestDirectory {
   ~TestDirectory();
 
   const std::string& path() const { return path_; }
+
   // "#!/bin/sh" and `body`, executable; returns the path.
   std::string Script(const std::string& name, std::string_view body) const;
   std::string File(const std::string& name, std::string_view text, unsigned mode) const;
@@ -50,14 +52,17 @@ TestPipe MakePipe();
 std::string ReadLine(BorrowedFd fd);
 std::string ReadToEnd(BorrowedFd fd);
 
-// A running /bin/cat that has finished loading: it echoes what it is told, and /proc can be asked about it.
+// A running /bin/cat that has finished loading: it echoes what it is told, and /proc can be asked
+// about it.
 class EchoWorker {
  public:
   // `spec` may carry more; program and the descriptors 0 and 1 are added.
   static std::unique_ptr<EchoWorker> Start(Launcher& launcher, SpawnSpec spec = {});
 
   WorkerProcess& process() { return *process_; }
+
   pid_t pid() const { return process_->identity().pid; }
+
   void CloseInput() { input_.Reset(); }
 
  private:
@@ -87,8 +92,8 @@ bool GoneSoon(const ProcessIdentity& identity);
 std::set<std::string> LeafCgroups();
 ProcessIdentity IdentityFromLine(std::string_view line);
 
-// Runs `body` in a forked process, which exits with what it returns (0: fine). The test's process stays untouched by
-// what it does to signals, limits and namespaces.
+// Runs `body` in a forked process, which exits with what it returns (0: fine). The test's process
+// stays untouched by what it does to signals, limits and namespaces.
 class TestHost {
  public:
   explicit TestHost(const std::function<int()>& body, int clone_flags = 0);
@@ -97,7 +102,9 @@ class TestHost {
   ~TestHost();
 
   bool started() const { return pid_ > 0; }  // false: clone_flags are not permitted
+
   pid_t pid() const { return pid_; }
+
   void Kill() const;
   // Exit code, or 128 + signal.
   int Wait();
@@ -107,12 +114,12 @@ class TestHost {
 };
 
 // For bodies of hosts, where gtest cannot record: says what is wrong and yields 1.
-#define BH_HOST_EXPECT(condition)                                                   \
-  do {                                                                              \
-    if (!(condition)) {                                                             \
+#define BH_HOST_EXPECT(condition)                                                    \
+  do {                                                                               \
+    if (!(condition)) {                                                              \
       fprintf(stderr, "%s:%d: host expected: %s\n", __FILE__, __LINE__, #condition); \
-      return 1;                                                                     \
-    }                                                                               \
+      return 1;                                                                      \
+    }                                                                                \
   } while (false)
 
 // The exit code by which a host says that the machine lacks something.

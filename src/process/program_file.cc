@@ -62,7 +62,7 @@ std::string ExplainMissing(const std::string& program) {
 }
 
 std::string ExplainDenied(const std::string& program) {
-  struct stat status {};
+  struct stat status{};
   if (stat(program.c_str(), &status) != 0) {
     return "a directory on the way cannot be searched";
   }
@@ -72,7 +72,7 @@ std::string ExplainDenied(const std::string& program) {
   if (!S_ISREG(status.st_mode)) {
     return "it is not a regular file";
   }
-  struct statvfs system {};
+  struct statvfs system{};
   if (statvfs(program.c_str(), &system) == 0 && (system.f_flag & ST_NOEXEC) != 0) {
     return "its file system is mounted noexec";
   }
@@ -117,8 +117,9 @@ std::int64_t ChangeTime(const struct stat& status) {
 
 std::string LowerCase(std::string_view hex) {
   std::string out(hex);
-  std::transform(out.begin(), out.end(), out.begin(),
-                 [](char c) { return c >= 'A' && c <= 'F' ? static_cast<char>(c - 'A' + 'a') : c; });
+  std::transform(out.begin(), out.end(), out.begin(), [](char c) {
+    return c >= 'A' && c <= 'F' ? static_cast<char>(c - 'A' + 'a') : c;
+  });
   return out;
 }
 
@@ -151,7 +152,7 @@ Result<VerifiedProgram> OpenVerifiedProgram(const std::string& program,
   if (!file.valid()) {
     return Fail(ErrnoError(ErrorCode::kLaunch, "open", program, errno));
   }
-  struct stat status {};
+  struct stat status{};
   if (fstat(file.get(), &status) != 0) {
     return Fail(ErrnoError(ErrorCode::kLaunch, "fstat", program, errno));
   }
@@ -159,8 +160,9 @@ Result<VerifiedProgram> OpenVerifiedProgram(const std::string& program,
     return Fail(ErrorCode::kLaunch, "it is not a regular file");
   }
   if (Head(file.borrow()).starts_with("#!")) {
-    return Fail(ErrorCode::kLaunch,
-                "a script cannot be pinned by digest, because its interpreter opens the path again");
+    return Fail(
+        ErrorCode::kLaunch,
+        "a script cannot be pinned by digest, because its interpreter opens the path again");
   }
   const std::string actual = BH_TRY(Sha256Hex(file.borrow(), program));
   if (actual != expected) {
@@ -171,7 +173,7 @@ Result<VerifiedProgram> OpenVerifiedProgram(const std::string& program,
 }
 
 bool WasWrittenTo(const VerifiedProgram& program) {
-  struct stat status {};
+  struct stat status{};
   return fstat(program.file.get(), &status) != 0 || ChangeTime(status) != program.changed_ns;
 }
 

@@ -11,8 +11,8 @@
 
 namespace bulkhead::process {
 
-// What errno alone does not say about a failed exec ("it is a directory", "its interpreter '/x' does not exist");
-// empty if there is nothing to add.
+// What errno alone does not say about a failed exec ("it is a directory", "its interpreter '/x'
+// does not exist"); empty if there is nothing to add.
 std::string ExplainExecFailure(const std::string& program, int sys_errno);
 
 struct VerifiedProgram {
@@ -20,9 +20,11 @@ struct VerifiedProgram {
   std::int64_t changed_ns = 0;  // change time (ctime) before it was hashed
 };
 
-// Opens `program` and compares its SHA-256 with `expected_hex` (64 hex digits, any case). The descriptor returned is of
-// the file that was hashed. Scripts are refused: their interpreter would open the path again.
-Result<VerifiedProgram> OpenVerifiedProgram(const std::string& program, std::string_view expected_hex);
+// Opens `program` and compares its SHA-256 with `expected_hex` (64 hex digits, any case). The
+// descriptor returned is of the file that was hashed. Scripts are refused: their interpreter would
+// open the path again.
+Result<VerifiedProgram> OpenVerifiedProgram(const std::string& program,
+                                            std::string_view expected_hex);
 
 bool WasWrittenTo(const VerifiedProgram& program);
 

@@ -113,7 +113,9 @@ Status SpawnPlan::PlanLimits(const SpawnSpec& spec) {
   return {};
 }
 
-bool SpawnPlan::ProgramChanged() const { return verified_ && WasWrittenTo(*verified_); }
+bool SpawnPlan::ProgramChanged() const {
+  return verified_ && WasWrittenTo(*verified_);
+}
 
 ChildPlan& SpawnPlan::NewAttempt(BorrowedFd membership) {
   moves_ = planned_moves_;

@@ -1,4 +1,5 @@
-// A SpawnSpec checked and laid out for the child: every string, array and descriptor that ChildPlan points to.
+// A SpawnSpec checked and laid out for the child: every string, array and descriptor that ChildPlan
+// points to.
 #pragma once
 
 #include <bulkhead/result.h>
@@ -30,11 +31,12 @@ class SpawnPlan {
   // Fresh for each attempt: the child writes to it. Points into this object.
   ChildPlan& NewAttempt(BorrowedFd membership);
 
-  // A program pinned by digest was written to since it was hashed. From exec on the kernel refuses such writes, so the
-  // answer is final once the child executes.
+  // A program pinned by digest was written to since it was hashed. From exec on the kernel refuses
+  // such writes, so the answer is final once the child executes.
   bool ProgramChanged() const;
 
   const std::string& program() const { return program_; }
+
   const std::string& working_directory() const { return working_directory_; }
 
  private:

@@ -10,8 +10,8 @@
 
 namespace bulkhead::process {
 
-// Whole content of `path`, which is relative to `directory` unless it is absolute. Nothing is retried but EINTR: a
-// kernel text file either answers or does not.
+// Whole content of `path`, which is relative to `directory` unless it is absolute. Nothing is
+// retried but EINTR: a kernel text file either answers or does not.
 Result<std::string> ReadTextFile(BorrowedFd directory, const char* path);
 Result<std::string> ReadTextFile(const char* path);
 // The same for an open file, always from its beginning; `name` is for messages.

@@ -1,12 +1,13 @@
-// A spawned worker and everything it may have forked, from outside. This is the supervisor's seam to the kernel:
-// the real one is made by a Launcher, tests make fakes.
+// A spawned worker and everything it may have forked, from outside. This is the supervisor's seam
+// to the kernel: the real one is made by a Launcher, tests make fakes.
 //
-// One owner; not thread-safe but for pidfd() and identity(). Life: running -> exited (observed, still a zombie so that
-// its ids cannot be reissued) -> reaped. Nobody else may reap it.
+// One owner; not thread-safe but for pidfd() and identity(). Life: running -> exited (observed,
+// still a zombie so that its ids cannot be reissued) -> reaped. Nobody else may reap it.
 #pragma once
 
 #include <bulkhead/deadline.h>
 #include <bulkhead/result.h>
+
 #include <sys/types.h>
 
 #include <chrono>
@@ -17,7 +18,8 @@
 
 namespace bulkhead::process {
 
-// (pid, start time) names a process exactly: start time is field 22 of /proc/<pid>/stat, in clock ticks since boot.
+// (pid, start time) names a process exactly: start time is field 22 of /proc/<pid>/stat, in clock
+// ticks since boot.
 struct ProcessIdentity {
   pid_t pid = 0;
   std::uint64_t start_time = 0;
@@ -27,15 +29,17 @@ struct ProcessIdentity {
 
 struct ExitStatus {
   enum class How : std::uint8_t {
-    kExited,    // code is the exit code
-    kSignalled, // code is the signal
-    kUnknown,   // somebody else reaped it (SIGCHLD ignored by the host, a foreign wait) and the kernel keeps no record
+    kExited,     // code is the exit code
+    kSignalled,  // code is the signal
+    kUnknown,    // somebody else reaped it (SIGCHLD ignored by the host, a foreign wait) and the
+                 // kernel keeps no record
   };
 
   How how = How::kUnknown;
   int code = 0;
 
   bool clean() const { return how == How::kExited && code == 0; }
+
   friend bool operator==(const ExitStatus&, const ExitStatus&) = default;
 };
 
@@ -53,32 +57,36 @@ class WorkerProcess {
   WorkerProcess() = default;
   WorkerProcess(const WorkerProcess&) = delete;
   WorkerProcess& operator=(const WorkerProcess&) = delete;
-  // Not contained yet: kills the tree and waits at most kDestructionDrain for the reap. Supervisors hand a process that
-  // could not be reaped to the Keeper instead of destroying it on a caller's thread.
+  // Not contained yet: kills the tree and waits at most kDestructionDrain for the reap. Supervisors
+  // hand a process that could not be reaped to the Keeper instead of destroying it on a caller's
+  // thread.
   virtual ~WorkerProcess() = default;
 
   // Polls readable once the worker has exited.
   virtual BorrowedFd pidfd() const = 0;
   virtual ProcessIdentity identity() const = 0;
 
-  // The exit if there was one; never reaps, never blocks, never signals. kIo if the kernel cannot be asked.
+  // The exit if there was one; never reaps, never blocks, never signals. kIo if the kernel cannot
+  // be asked.
   virtual Result<std::optional<ExitStatus>> Observe() = 0;
 
-  // SIGKILL to the worker and its whole tree (process group, and container where there is one). Idempotent, safe in
-  // every state: a reaped pid is never signalled. An error names the mechanism that failed.
+  // SIGKILL to the worker and its whole tree (process group, and container where there is one).
+  // Idempotent, safe in every state: a reaped pid is never signalled. An error names the mechanism
+  // that failed.
   virtual Status KillTree() = 0;
 
-  // KillTree, then waits until the worker is reaped and nothing of its tree is left, at most until `deadline`.
-  // nullopt: time is up; call again later. After success the process counts as contained and every further call
-  // returns the same status.
+  // KillTree, then waits until the worker is reaped and nothing of its tree is left, at most until
+  // `deadline`. nullopt: time is up; call again later. After success the process counts as
+  // contained and every further call returns the same status.
   virtual Result<std::optional<ExitStatus>> KillAndReap(Deadline deadline) = 0;
 
-  // Lowers RLIMIT_DATA to what the worker uses now plus `bytes` (the worker is not trusted to do it itself). A worker
-  // that has exited needs no limit: success.
+  // Lowers RLIMIT_DATA to what the worker uses now plus `bytes` (the worker is not trusted to do it
+  // itself). A worker that has exited needs no limit: success.
   virtual Status LimitDataGrowth(std::uint64_t bytes) = 0;
 
-  // Notes the peak memory of a live worker for resource_use(). KillTree does it too; before an expected exit it has to
-  // be asked for, because a dead process tells only whether it ever used more than this one.
+  // Notes the peak memory of a live worker for resource_use(). KillTree does it too; before an
+  // expected exit it has to be asked for, because a dead process tells only whether it ever used
+  // more than this one.
   virtual void SampleMemory() {}
 
   virtual ResourceUse resource_use() const = 0;

@@ -429,6 +429,11 @@ void Exchange::DeliverRest() {
   const Deadline until = stopped ? soon : std::max(input_.deadline, soon);
   while (DeliverSome(until, stopped)) {
   }
+  const GuestOutput* out = guest_stdout();
+  if (out != nullptr && out->limit_reached() && machine_.LatchStop(true, false)) {
+    // Written in time, but more than may be: the guest was just quicker than the loop.
+    result_.facts.stdout_limit_reached = true;
+  }
   for (GuestOutput* stream : {guest_stdout(), guest_stderr()}) {
     if (stream != nullptr && !stream->drained()) {
       // Cut short: a run whose output could not be delivered in time has not completed in time.

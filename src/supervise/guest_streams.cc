@@ -93,7 +93,9 @@ ScopedSigpipeBlock::~ScopedSigpipeBlock() {
 
 Result<GuestOutput> GuestOutput::Create(Options options, UniqueFd* worker_end) {
   if (options.stream.kind == GuestStream::Kind::kNone) {
-    return GuestOutput(options, Sink::kNone, UniqueFd());
+    GuestOutput discarded(options, Sink::kNone, UniqueFd());
+    discarded.ended_ = true;  // nothing will ever come
+    return discarded;
   }
   Sink sink = Sink::kCapture;
   if (options.stream.kind == GuestStream::Kind::kDescriptor) {

@@ -64,6 +64,7 @@ class GuestOutputTest : public testing::Test {
 TEST_F(GuestOutputTest, NoneNeedsNoPipe) {
   const GuestOutput output = Make(GuestStream::None());
   EXPECT_FALSE(worker_end_.valid());
+  EXPECT_TRUE(output.drained());
 }
 
 TEST_F(GuestOutputTest, CaptureKeepsTheFirstBytesAndCountsAll) {

@@ -1,14 +1,24 @@
 #include "wasi/functions.h"
 
 #include <array>
+#include <new>
 
 namespace bulkhead::wasi {
 namespace {
 
+// Nothing is thrown into the engine: when memory is out, that is the guest's kNomem.
+Answer<void> Run(Answer<void> (*function)(Call&), Call& call) noexcept {
+  try {
+    return function(call);
+  } catch (const std::bad_alloc&) {
+    return Refuse(Errno::kNomem);
+  }
+}
+
 template <Answer<void> (*kFunction)(Call&)>
 Control Invoke(Wasi& wasi, GuestMemory memory, std::span<Value> slots) {
   Call call(wasi, memory, slots);
-  const Answer<void> answer = kFunction(call);
+  const Answer<void> answer = Run(kFunction, call);
   if (!answer && answer.error().end != Control::kContinue) {
     return answer.error().end;
   }

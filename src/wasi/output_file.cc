@@ -57,6 +57,7 @@ Answer<std::uint64_t> OutputFile::Open(std::uint16_t oflags) {
   if (!create) {
     return Refuse(Errno::kNoent);
   }
+  BH_WASI_TRY(Truncate(0));
   created_ = true;
   return ++generation_;
 }

@@ -133,7 +133,8 @@ struct Function {
   std::string_view name;
   // Parameters, then ':' and the result if there is one; 'i' is i32, 'I' is i64. "iiii:i", "i:".
   std::string_view signature;
-  // `slots` holds the arguments and has at least one element; the result replaces slots[0].
+  // `slots` holds the arguments and has at least one element; the result replaces slots[0]. Never
+  // throws.
   Control (*call)(Wasi& wasi, GuestMemory memory, std::span<Value> slots);
 };
 

@@ -85,7 +85,7 @@ TEST(WasiConfiguration, RefusesWhatTheGuestCouldNotUse) {
     WasiConfig config = WithDirectory(dir);
     OutputGrant grant;
     grant.file = UniqueFd(open((dir.path() / "f").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-    grant.name = "f";
+    grant.name = std::string("f");
     config.output = std::move(grant);
     change(config);
     return Wasi::Create(std::move(config));

@@ -53,7 +53,8 @@ wire::Terminal ConvertText(const worker::RunRequest& request) {
     return terminal;
   }
   if (binary.view().size() > request.execute.output_bytes_max) {
-    wire::Terminal terminal = worker::MakeTerminal(Kind::kLimitReached, "the converted module is too large");
+    wire::Terminal terminal =
+        worker::MakeTerminal(Kind::kLimitReached, "the converted module is too large");
     terminal.limit = wire::Terminal::Limit::kOutput;
     return terminal;
   }

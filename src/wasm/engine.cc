@@ -35,7 +35,8 @@ Engine::Engine(const EngineSettings& settings, MemoryBudget& budget)
 
 Result<Module> Engine::Compile(std::span<const std::uint8_t> bytes) const {
   wasmtime_module_t* module = nullptr;
-  if (const ErrorHandle error{wasmtime_module_new(engine_.get(), bytes.data(), bytes.size(), &module)}) {
+  if (const ErrorHandle error{
+          wasmtime_module_new(engine_.get(), bytes.data(), bytes.size(), &module)}) {
     return Fail(ErrorCode::kModuleRefused, MessageOf(error.get()), 0, "invalid-module");
   }
   return Module(module);

@@ -1,5 +1,5 @@
-// The engine as Bulkhead uses it: one per worker process, made from fixed settings and the few below.
-// Thread-safe.
+// The engine as Bulkhead uses it: one per worker process, made from fixed settings and the few
+// below. Thread-safe.
 #pragma once
 
 #include <bulkhead/result.h>
@@ -18,9 +18,10 @@ struct EngineSettings {
   bool interruptible = true;     // code checks the epoch, so that Interrupt works
   bool metered = false;          // code counts fuel
   bool parallel_compile = true;  // on all processors; not worth its start for small modules
-  // Compile data segments into one image per memory: much faster for modules with many. The engine would map the image
-  // with memfd_create(2), which cannot be combined with memories of ours; where that call is not implemented, as the
-  // lock-down's filter has it, it copies the image instead. So this is for locked-down processes only.
+  // Compile data segments into one image per memory: much faster for modules with many. The engine
+  // would map the image with memfd_create(2), which cannot be combined with memories of ours; where
+  // that call is not implemented, as the lock-down's filter has it, it copies the image instead. So
+  // this is for locked-down processes only.
   bool data_images = false;
 };
 
@@ -35,8 +36,10 @@ class Engine {
   // `budget` bounds the linear memories of all stores and has to outlive the engine.
   Engine(const EngineSettings& settings, MemoryBudget& budget);
 
-  // Untrusted bytes to executable code. kModuleRefused with reason "invalid-module" and the engine's sentence.
+  // Untrusted bytes to executable code. kModuleRefused with reason "invalid-module" and the
+  // engine's sentence.
   Result<Module> Compile(std::span<const std::uint8_t> bytes) const;
+
   // Stops every guest at its next epoch check. Never fails, never blocks.
   void Interrupt() const noexcept { wasmtime_engine_increment_epoch(engine_.get()); }
 

@@ -30,13 +30,14 @@ constexpr std::int64_t kTablesMax = 64;
 constexpr std::int64_t kInstancesMax = 1;
 
 constexpr std::uint64_t kTableEntryBytes = 8;
-constexpr std::uint64_t kTableEntriesMax = 1'000'000;  // of one table; the largest real programs have some 100 000
+constexpr std::uint64_t kTableEntriesMax =
+    1'000'000;  // of one table; the largest real programs have some 100 000
 constexpr std::uint64_t kTableEntriesMin = 1024;
 
 // Tables cannot use more than what memories may: the engine counts entries of each table only.
 std::int64_t TableEntriesMax(std::uint64_t memory_bytes) {
-  return static_cast<std::int64_t>(
-      std::clamp(memory_bytes / (kTableEntryBytes * kTablesMax), kTableEntriesMin, kTableEntriesMax));
+  return static_cast<std::int64_t>(std::clamp(memory_bytes / (kTableEntryBytes * kTablesMax),
+                                              kTableEntriesMin, kTableEntriesMax));
 }
 
 std::chrono::microseconds Since(Clock::time_point start) {
@@ -93,7 +94,8 @@ Result<std::unique_ptr<wasi::Wasi>> MakeWasi(worker::RunRequest& request, Borrow
   config.stdout_fd = std::move(request.stdout_fd);
   config.stderr_fd = std::move(request.stderr_fd);
   for (worker::DirectoryGrant& grant : request.directories) {
-    config.preopens.push_back({std::move(grant.directory), std::move(grant.guest_path), grant.writable});
+    config.preopens.push_back(
+        {std::move(grant.directory), std::move(grant.guest_path), grant.writable});
   }
   if (request.output.valid()) {
     wasi::OutputGrant output;
@@ -138,7 +140,8 @@ struct Execution {
   wire::Terminal::Facts facts;
 };
 
-Return Instantiate(const wasmtime_instance_pre_t* linked, wasmtime_context_t* inside, wasmtime_instance_t* instance) {
+Return Instantiate(const wasmtime_instance_pre_t* linked, wasmtime_context_t* inside,
+                   wasmtime_instance_t* instance) {
   wasm_trap_t* trap = nullptr;
   ErrorHandle error(wasmtime_instance_pre_instantiate(linked, inside, instance, &trap));
   return {TrapHandle(trap), std::move(error)};
@@ -171,14 +174,16 @@ Execution Execute(const wasmtime_instance_pre_t* linked, wasmtime_store_t* store
 
 std::uint64_t FuelUsed(const wire::Execute& execute, wasmtime_store_t* store) {
   std::uint64_t left = 0;
-  if (execute.fuel == 0 || ErrorHandle(wasmtime_context_get_fuel(wasmtime_store_context(store), &left)) != nullptr) {
+  if (execute.fuel == 0 ||
+      ErrorHandle(wasmtime_context_get_fuel(wasmtime_store_context(store), &left)) != nullptr) {
     return 0;
   }
   return execute.fuel - left;
 }
 
 bool OutOfFuel(const Return& returned) {
-  return returned.trap != nullptr && TrapCode(returned.trap.get()) == WASMTIME_TRAP_CODE_OUT_OF_FUEL;
+  return returned.trap != nullptr &&
+         TrapCode(returned.trap.get()) == WASMTIME_TRAP_CODE_OUT_OF_FUEL;
 }
 
 // What one proc_exit means; the code's bits are kept.
@@ -193,20 +198,23 @@ wire::Terminal Exited(std::uint32_t code) {
 
 // For code that was unwound by neither fuel, stop nor exit.
 wire::Terminal FailedIn(const Execution& execution) {
-  const Return& returned = execution.instantiated.normal() ? execution.called : execution.instantiated;
+  const Return& returned =
+      execution.instantiated.normal() ? execution.called : execution.instantiated;
   if (returned.trap != nullptr) {
     return Trapped(DescribeTrap(returned.trap.get()));
   }
   if (!execution.instantiated.normal()) {
-    // Linking was done before: what is left to go wrong is that memories and tables do not fit into the limits.
+    // Linking was done before: what is left to go wrong is that memories and tables do not fit into
+    // the limits.
     return LimitReached(wire::Terminal::Limit::kMemory, MessageOf(returned.error.get()));
   }
   return Trapped(DescribeError(returned.error.get()));
 }
 
-// The order of precedence: fuel, a decided stop, proc_exit, trap; a stop also overrides a normal return.
-wire::Terminal Resolve(const Execution& execution, const HostContext& context, const wasi::WasiFacts& host,
-                       std::optional<worker::StopCause> stop) {
+// The order of precedence: fuel, a decided stop, proc_exit, trap; a stop also overrides a normal
+// return.
+wire::Terminal Resolve(const Execution& execution, const HostContext& context,
+                       const wasi::WasiFacts& host, std::optional<worker::StopCause> stop) {
   if (OutOfFuel(execution.instantiated) || OutOfFuel(execution.called)) {
     return worker::MakeTerminal(Kind::kOutOfFuel);
   }
@@ -226,7 +234,8 @@ wire::Terminal Resolve(const Execution& execution, const HostContext& context, c
   if (host.output_limit_hit) {
     return LimitReached(wire::Terminal::Limit::kOutput, "the output file reached its limit");
   }
-  return Completed(exited ? wire::Terminal::CompletedAs::kExited : wire::Terminal::CompletedAs::kStarted);
+  return Completed(exited ? wire::Terminal::CompletedAs::kExited
+                          : wire::Terminal::CompletedAs::kStarted);
 }
 
 std::uint64_t GuestDataBytes(const wire::Execute& execute) {
@@ -242,8 +251,8 @@ Result<std::size_t> WasmRunHandler::GuestThreadStackBytes(const wire::Execute& e
   }
   if (execute.stack_bytes < kStackBytesMin || execute.stack_bytes > kStackBytesMax) {
     return Fail(ErrorCode::kInvalidArgument,
-                fmt::format("a guest's stack has from {} to {} bytes, not {}", kStackBytesMin, kStackBytesMax,
-                            execute.stack_bytes));
+                fmt::format("a guest's stack has from {} to {} bytes, not {}", kStackBytesMin,
+                            kStackBytesMax, execute.stack_bytes));
   }
   return execute.stack_bytes + kHostStackBytes;
 }
@@ -262,12 +271,13 @@ wire::Terminal WasmRunHandler::RunGuest(worker::RunRequest request, worker::RunC
   const Clock::time_point start = Clock::now();
   const wire::Execute& execute = request.execute;
   budget_.emplace(execute.memory_bytes);
-  engine_.emplace(EngineSettings{.stack_bytes = execute.stack_bytes,
-                                 .interruptible = execute.cooperative,
-                                 .metered = execute.fuel != 0,
-                                 .parallel_compile = execute.module_bytes >= kParallelCompileBytesMin,
-                                 .data_images = request.guest_phase.sandboxed()},
-                  *budget_);
+  engine_.emplace(
+      EngineSettings{.stack_bytes = execute.stack_bytes,
+                     .interruptible = execute.cooperative,
+                     .metered = execute.fuel != 0,
+                     .parallel_compile = execute.module_bytes >= kParallelCompileBytesMin,
+                     .data_images = request.guest_phase.sandboxed()},
+      *budget_);
 
   Result<Module> module = engine_->Compile(request.module);
   if (!module) {
@@ -309,7 +319,9 @@ wire::Terminal WasmRunHandler::RunGuest(worker::RunRequest request, worker::RunC
   return terminal;
 }
 
-void WasmRunHandler::Interrupt() noexcept { engine_->Interrupt(); }
+void WasmRunHandler::Interrupt() noexcept {
+  engine_->Interrupt();
+}
 
 void WasmWorkerMain() {
   // Never destroyed, see RunHandler.

@@ -18,8 +18,8 @@ class WasmRunHandler final : public worker::RunHandler {
  private:
   wire::Terminal RunGuest(worker::RunRequest request, worker::RunControl& control);
 
-  // Made before RunControl::Begin and kept until the process ends: Interrupt may come at any time after it, and taking an
-  // engine down costs time that buys nothing.
+  // Made before RunControl::Begin and kept until the process ends: Interrupt may come at any time
+  // after it, and taking an engine down costs time that buys nothing.
   std::optional<MemoryBudget> budget_;
   std::optional<Engine> engine_;
   Module module_;

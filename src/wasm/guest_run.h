@@ -22,6 +22,13 @@ inline std::string Assemble(std::string_view text) {
   return std::string(binary.view());
 }
 
+// WebAssembly text that imports a function of WASI as $name; all of them return an error number.
+inline std::string WasiImport(std::string_view name, std::string_view parameters) {
+  return fmt::format(
+      R"((import "wasi_snapshot_preview1" "{0}" (func ${0} (param {1}) (result i32))))", name,
+      parameters);
+}
+
 inline wire::Execute DefaultExecute() {
   wire::Execute execute;
   execute.remaining_ms = 120'000;
@@ -49,6 +56,7 @@ class GuestRun {
   }
 
   void UseStdout(UniqueFd fd) { stdout_ = std::move(fd); }
+
   void CloseStdout() { stdout_.Reset(); }
 
   void UseOutput(BorrowedFd fd) {
@@ -86,6 +94,7 @@ class GuestRun {
   }
 
   std::string Stdout() const { return worker::ContentOf(stdout_.borrow()); }
+
   std::string Stderr() const { return worker::ContentOf(stderr_.borrow()); }
 
  private:

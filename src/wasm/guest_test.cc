@@ -19,15 +19,15 @@ wire::Terminal RunText(std::string_view text, wire::Execute execute = DefaultExe
 
 // A module whose entry point is `body`.
 std::string Start(std::string_view body, std::string_view fields = "") {
-  return fmt::format(R"((module {} (memory (export "memory") 1) (func $start (export "_start") {})))", fields, body);
+  return fmt::format(
+      R"((module {} (memory (export "memory") 1) (func $start (export "_start") {})))", fields,
+      body);
 }
 
 constexpr std::string_view kImportExit =
     R"((import "wasi_snapshot_preview1" "proc_exit" (func $exit (param i32))))";
-constexpr std::string_view kImportWrite =
-    R"((import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32))))";
-constexpr std::string_view kImportRead =
-    R"((import "wasi_snapshot_preview1" "fd_read" (func $read (param i32 i32 i32 i32) (result i32))))";
+const std::string kImportWrite = WasiImport("fd_write", "i32 i32 i32 i32");
+const std::string kImportRead = WasiImport("fd_read", "i32 i32 i32 i32");
 constexpr std::string_view kSpin = "(loop $l (br $l))";
 // One subscription: a relative timeout of an hour.
 constexpr std::string_view kSleeper = R"((module
@@ -43,7 +43,7 @@ TEST(Guest, PrintsAndReturns) {
       (data (i32.const 0) "\10\00\00\00\0d\00\00\00")
       (data (i32.const 16) "hello, world\n")
       (func (export "_start")
-        (drop (call $write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 8))))))",
+        (drop (call $fd_write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 8))))))",
                                     kImportWrite)));
   const wire::Terminal terminal = run.Finish();
   EXPECT_EQ(terminal.kind, Kind::kCompleted);
@@ -58,16 +58,17 @@ TEST(Guest, SeesItsArgumentsAndEnvironment) {
   execute.arguments = {"program", "--flag"};
   execute.environment = {"KEY=value"};
   // Traps unless there are two arguments of 15 bytes and one environment entry.
-  const wire::Terminal terminal = RunText(R"((module
-    (import "wasi_snapshot_preview1" "args_sizes_get" (func $args (param i32 i32) (result i32)))
-    (import "wasi_snapshot_preview1" "environ_sizes_get" (func $environ (param i32 i32) (result i32)))
+  const wire::Terminal terminal = RunText(fmt::format(R"((module {} {}
     (memory (export "memory") 1)
-    (func $require (param i32 i32) (if (i32.ne (i32.load (local.get 0)) (local.get 1)) (then unreachable)))
+    (func $require (param i32 i32)
+      (if (i32.ne (i32.load (local.get 0)) (local.get 1)) (then unreachable)))
     (func (export "_start")
-      (drop (call $args (i32.const 0) (i32.const 4)))
-      (drop (call $environ (i32.const 8) (i32.const 12)))
+      (drop (call $args_sizes_get (i32.const 0) (i32.const 4)))
+      (drop (call $environ_sizes_get (i32.const 8) (i32.const 12)))
       (call $require (i32.const 0) (i32.const 2)) (call $require (i32.const 4) (i32.const 15))
       (call $require (i32.const 8) (i32.const 1)) (call $require (i32.const 12) (i32.const 10)))))",
+                                                      WasiImport("args_sizes_get", "i32 i32"),
+                                                      WasiImport("environ_sizes_get", "i32 i32")),
                                           std::move(execute));
   EXPECT_EQ(terminal.kind, Kind::kCompleted);
 }
@@ -76,7 +77,7 @@ TEST(Guest, RunsWithoutAnExportedMemory) {
   // Host calls without a memory fail in the guest's own terms; proc_exit needs none.
   const wire::Terminal terminal = RunText(fmt::format(
       "(module {} {} (func (export \"_start\") "
-      "(call $exit (call $write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 8)))))",
+      "(call $exit (call $fd_write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 8)))))",
       kImportExit, kImportWrite));
   constexpr std::int32_t kFault = 21;
   EXPECT_EQ(terminal.status, kFault);
@@ -110,28 +111,36 @@ TEST_P(Traps, AreNamed) {
   EXPECT_EQ(terminal.trap->code, GetParam().code);
   EXPECT_FALSE(terminal.trap->message.empty());
   ASSERT_FALSE(terminal.trap->backtrace.empty());
-  EXPECT_EQ(terminal.trap->backtrace.front().rfind("function ", 0), 0U) << terminal.trap->backtrace.front();
+  EXPECT_EQ(terminal.trap->backtrace.front().rfind("function ", 0), 0U)
+      << terminal.trap->backtrace.front();
 }
 
 INSTANTIATE_TEST_SUITE_P(
     All, Traps,
     testing::Values(
         TrapCase{"unreachable", Start("unreachable")},
-        TrapCase{"unreachable", "(module (func $s unreachable) (start $s) (func (export \"_start\")))"},
+        TrapCase{"unreachable",
+                 "(module (func $s unreachable) (start $s) (func (export \"_start\")))"},
         TrapCase{"memory-out-of-bounds", Start("(drop (i32.load (i32.const 65536)))")},
-        TrapCase{"memory-out-of-bounds", Start("(i32.store offset=0xffffffff (i32.const 0xffffffff) (i32.const 1))")},
+        TrapCase{"memory-out-of-bounds",
+                 Start("(i32.store offset=0xffffffff (i32.const 0xffffffff) (i32.const 1))")},
         TrapCase{"stack-overflow", Start("(call $start)")},
-        TrapCase{"integer-division-by-zero", Start("(drop (i32.div_u (i32.const 1) (i32.const 0)))")},
-        TrapCase{"integer-overflow", Start("(drop (i32.div_s (i32.const 0x80000000) (i32.const -1)))")},
+        TrapCase{"integer-division-by-zero",
+                 Start("(drop (i32.div_u (i32.const 1) (i32.const 0)))")},
+        TrapCase{"integer-overflow",
+                 Start("(drop (i32.div_s (i32.const 0x80000000) (i32.const -1)))")},
         TrapCase{"bad-conversion-to-integer", Start("(drop (i32.trunc_f32_s (f32.const nan)))")},
-        TrapCase{"indirect-call-to-null", Start("(call_indirect (i32.const 0))", "(table 1 funcref)")},
-        TrapCase{"table-out-of-bounds", Start("(call_indirect (i32.const 7))", "(table 1 funcref)")},
+        TrapCase{"indirect-call-to-null",
+                 Start("(call_indirect (i32.const 0))", "(table 1 funcref)")},
+        TrapCase{"table-out-of-bounds",
+                 Start("(call_indirect (i32.const 7))", "(table 1 funcref)")},
         TrapCase{"bad-signature", Start("(call_indirect (param i32) (i32.const 1) (i32.const 0))",
                                         "(table funcref (elem $start))")},
         TrapCase{"uncaught-exception", Start("(throw $e)", "(tag $e)")}));
 
 TEST(Guest, BacktraceIsBoundedAndShowsNamesAsText) {
-  const wire::Terminal deep = RunText(R"((module (func $"evil\0a\1b[31m" (export "_start") (call $"evil\0a\1b[31m"))))");
+  const wire::Terminal deep =
+      RunText(R"((module (func $"evil\0a\1b[31m" (export "_start") (call $"evil\0a\1b[31m"))))");
   ASSERT_TRUE(deep.trap);
   EXPECT_GE(deep.trap->backtrace.size(), 10U);
   EXPECT_LE(deep.trap->backtrace.size(), wire::kBacktraceFramesMax);
@@ -147,11 +156,13 @@ TEST(Guest, OutOfFuel) {
   EXPECT_EQ(terminal.kind, Kind::kOutOfFuel);
   EXPECT_EQ(terminal.facts.fuel_used, 10'000U);
   // The start section is metered too.
-  terminal = RunText(fmt::format("(module (func $s {}) (start $s) (func (export \"_start\")))", kSpin), execute);
+  terminal = RunText(
+      fmt::format("(module (func $s {}) (start $s) (func (export \"_start\")))", kSpin), execute);
   EXPECT_EQ(terminal.kind, Kind::kOutOfFuel);
   // The same guest needs the same fuel each time.
-  const std::string counted = Start("(local i32) (loop $l (br_if $l (i32.lt_u (local.tee 0 (i32.add (local.get 0) "
-                                    "(i32.const 1))) (i32.const 100))))");
+  const std::string counted = Start(
+      "(local i32) (loop $l (br_if $l (i32.lt_u (local.tee 0 (i32.add (local.get 0) "
+      "(i32.const 1))) (i32.const 100))))");
   const std::uint64_t used = RunText(counted, execute).facts.fuel_used;
   EXPECT_GT(used, 100U);
   EXPECT_EQ(RunText(counted, execute).facts.fuel_used, used);
@@ -167,7 +178,8 @@ TEST(Case, G02CancelReachesASpinningGuest) {
 }
 
 TEST(Case, G02CancelReachesAGuestInItsStartSection) {
-  GuestRun run(Assemble(fmt::format("(module (func $s {}) (start $s) (func (export \"_start\")))", kSpin)));
+  GuestRun run(
+      Assemble(fmt::format("(module (func $s {}) (start $s) (func (export \"_start\")))", kSpin)));
   run.SendExecute();
   run.parent().Expect<wire::Started>();
   run.parent().Send(wire::Cancel{});
@@ -189,9 +201,10 @@ TEST(Case, G02CancelReachesAGuestThatReadsASilentStdin) {
   ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
   const UniqueFd reader(ends[0]);
   const UniqueFd writer(ends[1]);
-  GuestRun run(Assemble(Start("(i32.store (i32.const 4) (i32.const 1))"
-                              "(drop (call $read (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 8)))",
-                              kImportRead)));
+  GuestRun run(Assemble(
+      Start("(i32.store (i32.const 4) (i32.const 1))"
+            "(drop (call $fd_read (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 8)))",
+            kImportRead)));
   run.UseStdin(reader.borrow());
   run.SendExecute();
   run.parent().Expect<wire::Started>();
@@ -233,7 +246,8 @@ std::string CompileBomb() {
   }
   text += ")";
   for (int i = 0; i < kSize; ++i) {
-    text += fmt::format("(loop $l{0} (local.set {0} (i32.add (local.get {0}) (local.get {1})))", i, (i * 7 + 1) % kSize);
+    text += fmt::format("(loop $l{0} (local.set {0} (i32.add (local.get {0}) (local.get {1})))", i,
+                        (i * 7 + 1) % kSize);
   }
   for (int i = kSize - 1; i >= 0; --i) {
     text += fmt::format("(br_if $l{0} (local.get {0})))", i);
@@ -250,8 +264,8 @@ TEST(Guest, CancelWhileCompilingEndsAtOnce) {
 }
 
 TEST(Case, G05RefusedGrowthIsOnRecord) {
-  const wire::Terminal terminal =
-      RunText(Start("(loop $l (br_if $l (i32.ne (memory.grow (i32.const 16)) (i32.const -1)))) unreachable"));
+  const wire::Terminal terminal = RunText(Start(
+      "(loop $l (br_if $l (i32.ne (memory.grow (i32.const 16)) (i32.const -1)))) unreachable"));
   EXPECT_EQ(terminal.kind, Kind::kTrapped);
   EXPECT_TRUE(terminal.facts.memory_growth_refused);
   EXPECT_LE(terminal.facts.memory_bytes_peak, 64U << 20);
@@ -259,8 +273,9 @@ TEST(Case, G05RefusedGrowthIsOnRecord) {
 }
 
 TEST(Guest, GrowthUpToTheLimitIsFine) {
-  const wire::Terminal terminal = RunText(Start("(if (i32.eq (memory.grow (i32.const 1023)) (i32.const -1)) (then unreachable))"
-                                                "(memory.fill (i32.const 0) (i32.const 1) (i32.const 0x4000000))"));
+  const wire::Terminal terminal =
+      RunText(Start("(if (i32.eq (memory.grow (i32.const 1023)) (i32.const -1)) (then unreachable))"
+                    "(memory.fill (i32.const 0) (i32.const 1) (i32.const 0x4000000))"));
   EXPECT_EQ(terminal.kind, Kind::kCompleted);
   EXPECT_EQ(terminal.facts.memory_bytes_peak, 64U << 20);
   EXPECT_FALSE(terminal.facts.memory_growth_refused);
@@ -285,10 +300,12 @@ TEST(Guest, AMemoryThatCannotBeMadeIsALimitReached) {
 
 TEST(Guest, TablesAreLimited) {
   EXPECT_EQ(RunText(R"((module (table $t 0 funcref) (func (export "_start")
-      (if (i32.ne (table.grow $t (ref.null func) (i32.const 10000000)) (i32.const -1)) (then unreachable)))))")
+      (if (i32.ne (table.grow $t (ref.null func) (i32.const 10000000)) (i32.const -1))
+        (then unreachable)))))")
                 .kind,
             Kind::kCompleted);
-  const wire::Terminal terminal = RunText(R"((module (table 10000000 funcref) (func (export "_start"))))");
+  const wire::Terminal terminal =
+      RunText(R"((module (table 10000000 funcref) (func (export "_start"))))");
   EXPECT_EQ(terminal.kind, Kind::kLimitReached);
   EXPECT_EQ(terminal.limit, Limit::kMemory);
 }
@@ -300,7 +317,8 @@ TEST(Guest, OutOfMemoryWhileCompilingIsNotHidden) {
   run.SendExecute(hello);
   const int status = run.parent().WaitForExit();
   EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT) << status;
-  EXPECT_NE(run.parent().Stderr().find("memory allocation of"), std::string::npos) << run.parent().Stderr();
+  EXPECT_NE(run.parent().Stderr().find("memory allocation of"), std::string::npos)
+      << run.parent().Stderr();
 }
 
 TEST(Guest, WaitsForASlowReaderOfStdout) {
@@ -311,11 +329,13 @@ TEST(Guest, WaitsForASlowReaderOfStdout) {
   const UniqueFd reader(ends[0]);
   UniqueFd writer(ends[1]);
   GuestRun run(Assemble(Start(
-      fmt::format("(local i32) (i32.store (i32.const 4) (i32.const {}))"
-                  "(loop $l (drop (call $write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 8)))"
-                  "(if (i32.ne (i32.load (i32.const 8)) (i32.const {})) (then unreachable))"
-                  "(br_if $l (i32.lt_u (local.tee 0 (i32.add (local.get 0) (i32.const 1))) (i32.const {}))))",
-                  kPieceBytes, kPieceBytes, kPieces),
+      fmt::format(
+          "(local i32) (i32.store (i32.const 4) (i32.const {}))"
+          "(loop $l (drop (call $fd_write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 8)))"
+          "(if (i32.ne (i32.load (i32.const 8)) (i32.const {})) (then unreachable))"
+          "(br_if $l (i32.lt_u (local.tee 0 (i32.add (local.get 0) (i32.const 1))) (i32.const "
+          "{}))))",
+          kPieceBytes, kPieceBytes, kPieces),
       kImportWrite)));
   run.UseStdout(std::move(writer));
   run.SendExecute();
@@ -335,10 +355,11 @@ TEST(Guest, CancelReachesAGuestWhoseStdoutIsFull) {
   int ends[2];
   ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
   const UniqueFd reader(ends[0]);
-  GuestRun run(Assemble(Start("(i32.store (i32.const 4) (i32.const 65000))"
-                              "(loop $l (drop (call $write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 8)))"
-                              "(br $l))",
-                              kImportWrite)));
+  GuestRun run(Assemble(Start(
+      "(i32.store (i32.const 4) (i32.const 65000))"
+      "(loop $l (drop (call $fd_write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 8)))"
+      "(br $l))",
+      kImportWrite)));
   run.UseStdout(UniqueFd(ends[1]));
   run.SendExecute();
   run.parent().Expect<wire::Started>();
@@ -347,7 +368,8 @@ TEST(Guest, CancelReachesAGuestWhoseStdoutIsFull) {
   run.parent().ExpectExit(0);
 }
 
-void ExpectRefusal(const std::string& module, std::string_view reason, std::string_view in_diagnostic) {
+void ExpectRefusal(const std::string& module, std::string_view reason,
+                   std::string_view in_diagnostic) {
   GuestRun run(module);
   run.SendExecute();
   const auto terminal = run.parent().Expect<wire::Terminal>();
@@ -360,14 +382,19 @@ void ExpectRefusal(const std::string& module, std::string_view reason, std::stri
 TEST(Guest, RefusedModules) {
   ExpectRefusal("", "invalid-module", "");
   ExpectRefusal("no module", "invalid-module", "");
-  ExpectRefusal(Assemble(R"((module (func $f (i32.const 1)) (func (export "_start"))))"), "invalid-module",
-                "type mismatch");
-  ExpectRefusal(Assemble(R"((module (memory i64 1) (func (export "_start"))))"), "invalid-module", "memory64");
-  ExpectRefusal(Assemble(R"((module (import "env" "f" (func)) (func (export "_start"))))"), "link-error", "env::f");
-  ExpectRefusal(Assemble(R"((module (import "wasi_snapshot_preview1" "proc_exit" (func)) (func (export "_start"))))"),
+  ExpectRefusal(Assemble(R"((module (func $f (i32.const 1)) (func (export "_start"))))"),
+                "invalid-module", "type mismatch");
+  ExpectRefusal(Assemble(R"((module (memory i64 1) (func (export "_start"))))"), "invalid-module",
+                "memory64");
+  ExpectRefusal(Assemble(R"((module (import "env" "f" (func)) (func (export "_start"))))"),
+                "link-error", "env::f");
+  ExpectRefusal(Assemble(
+                    R"((module (import "wasi_snapshot_preview1" "proc_exit" (func))
+                     (func (export "_start"))))"),
                 "link-error", "proc_exit");
   ExpectRefusal(Assemble("(module)"), "link-error", "_start");
-  ExpectRefusal(Assemble(R"((module (func (export "_start") (param i32))))"), "link-error", "_start");
+  ExpectRefusal(Assemble(R"((module (func (export "_start") (param i32))))"), "link-error",
+                "_start");
 }
 
 TEST(Guest, ImpossibleSettingsAreRefusedAfterReady) {
@@ -381,13 +408,31 @@ TEST(Guest, ImpossibleSettingsAreRefusedAfterReady) {
   run.parent().ExpectExit(0);
 }
 
+TEST(Guest, ALargeModuleIsCompiledByManyThreads) {
+  constexpr std::size_t kDataBytes = kParallelCompileBytesMin + 1;
+  const wire::Terminal terminal =
+      RunText(fmt::format(R"((module (memory 2) (data (i32.const 0) "{}") (func (export "_start")
+        (if (i32.ne (i32.load8_u (i32.const {})) (i32.const 120)) (then unreachable)))))",
+                          std::string(kDataBytes, 'x'), kDataBytes - 1));
+  EXPECT_EQ(terminal.kind, Kind::kCompleted);
+}
+
+TEST(Guest, WithoutEpochsHostCallsStillStop) {
+  wire::Execute execute = DefaultExecute();
+  execute.cooperative = false;
+  EXPECT_EQ(RunText(Start(""), execute).kind, Kind::kCompleted);
+  execute.remaining_ms = 20;
+  EXPECT_EQ(RunText(kSleeper, execute).kind, Kind::kDeadlineExceeded);
+}
+
 TEST(Guest, SmallAndLargeStacks) {
   wire::Execute execute = DefaultExecute();
   execute.stack_bytes = 64U << 10;
   EXPECT_EQ(RunText(Start("(call $start)"), execute).trap->code, "stack-overflow");
   // A thousand nested frames of some hundred bytes each.
   const std::string nest = R"((module (func $f (param i32) (result i32)
-      (if (result i32) (local.get 0) (then (i32.add (call $f (i32.sub (local.get 0) (i32.const 1))) (i32.const 1)))
+      (if (result i32) (local.get 0)
+        (then (i32.add (call $f (i32.sub (local.get 0) (i32.const 1))) (i32.const 1)))
         (else (i32.const 0)))) (func (export "_start") (drop (call $f (i32.const 500000))))))";
   execute.stack_bytes = 256U << 20;
   EXPECT_EQ(RunText(nest, execute).kind, Kind::kCompleted);

@@ -31,19 +31,25 @@ class TypeVector {
   TypeVector() = default;
   TypeVector(const TypeVector&) = delete;
   TypeVector& operator=(const TypeVector&) = delete;
+
   ~TypeVector() { kDelete(&types_); }
 
   Vector* get() { return &types_; }
+
   auto begin() const { return types_.data; }
+
   auto end() const { return types_.data + types_.size; }
 
  private:
   Vector types_{};
 };
+
 using ImportTypes = TypeVector<wasm_importtype_vec_t, wasm_importtype_vec_delete>;
 using ExportTypes = TypeVector<wasm_exporttype_vec_t, wasm_exporttype_vec_delete>;
 
-inline std::string_view ViewOf(const wasm_name_t* name) { return {name->data, name->size}; }
+inline std::string_view ViewOf(const wasm_name_t* name) {
+  return {name->data, name->size};
+}
 
 // A byte vector that an engine call fills.
 class ByteVector {
@@ -51,9 +57,11 @@ class ByteVector {
   ByteVector() = default;
   ByteVector(const ByteVector&) = delete;
   ByteVector& operator=(const ByteVector&) = delete;
+
   ~ByteVector() { wasm_byte_vec_delete(&bytes_); }
 
   wasm_byte_vec_t* get() { return &bytes_; }
+
   std::string_view view() const { return {bytes_.data, bytes_.size}; }
 
  private:
@@ -66,10 +74,13 @@ class FrameVector {
   FrameVector() = default;
   FrameVector(const FrameVector&) = delete;
   FrameVector& operator=(const FrameVector&) = delete;
+
   ~FrameVector() { wasm_frame_vec_delete(&frames_); }
 
   wasm_frame_vec_t* get() { return &frames_; }
+
   std::size_t size() const { return frames_.size; }
+
   const wasm_frame_t* at(std::size_t index) const { return frames_.data[index]; }
 
  private:

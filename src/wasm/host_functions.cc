@@ -31,12 +31,14 @@ wasi::GuestMemory MemoryOf(wasmtime_caller_t* caller, HostContext& context) {
           wasmtime_memory_data_size(store, &*context.memory)};
 }
 
-// The engine's callback for every function of WASI; `function` says which. Nothing may be thrown through the guest's
-// frames: what is out of memory tells the guest so, anything else would be a bug and ends the process.
+// The engine's callback for every function of WASI; `function` says which. Nothing may be thrown
+// through the guest's frames: what is out of memory tells the guest so, anything else would be a
+// bug and ends the process.
 wasm_trap_t* CallHostFunction(void* function, wasmtime_caller_t* caller, wasmtime_val_raw_t* values,
                               std::size_t count) noexcept {
   const auto& called = *static_cast<const wasi::Function*>(function);
-  auto& context = *static_cast<HostContext*>(wasmtime_context_get_data(wasmtime_caller_context(caller)));
+  auto& context =
+      *static_cast<HostContext*>(wasmtime_context_get_data(wasmtime_caller_context(caller)));
   std::array<wasi::Value, kSlotsMax> slots{};
   for (std::size_t i = 0; i < count; ++i) {
     slots[i].i64 = values[i].i64;
@@ -80,8 +82,9 @@ FunctionType ParseSignature(std::string_view signature) {
 
 const wasi::Function* FindFunction(std::string_view name) {
   const std::span<const wasi::Function> functions = wasi::Functions();
-  const auto found = std::lower_bound(functions.begin(), functions.end(), name,
-                                      [](const wasi::Function& f, std::string_view n) { return f.name < n; });
+  const auto found =
+      std::lower_bound(functions.begin(), functions.end(), name,
+                       [](const wasi::Function& f, std::string_view n) { return f.name < n; });
   return found != functions.end() && found->name == name ? &*found : nullptr;
 }
 
@@ -94,7 +97,8 @@ Status Define(wasmtime_linker_t* linker, const wasi::Function& function) {
   const ErrorHandle error(wasmtime_linker_define_func_unchecked(
       linker, wasi::kImportModule.data(), wasi::kImportModule.size(), function.name.data(),
       function.name.size(), type.get(), &CallHostFunction,
-      const_cast<wasi::Function*>(&function),  // the callback's data is not const in the engine's interface
+      const_cast<wasi::Function*>(
+          &function),  // the callback's data is not const in the engine's interface
       nullptr));
   return error == nullptr ? Status() : LinkError(MessageOf(error.get()));
 }
@@ -119,7 +123,8 @@ bool IsEntryPoint(const wasm_exporttype_t* item) {
     return false;
   }
   const wasm_functype_t* const type = wasm_externtype_as_functype_const(wasm_exporttype_type(item));
-  return type != nullptr && wasm_functype_params(type)->size == 0 && wasm_functype_results(type)->size == 0;
+  return type != nullptr && wasm_functype_params(type)->size == 0 &&
+         wasm_functype_results(type)->size == 0;
 }
 
 }  // namespace
@@ -128,7 +133,8 @@ Result<InstancePre> LinkHostFunctions(wasm_engine_t* engine, const wasmtime_modu
   ExportTypes exports;
   wasmtime_module_exports(module, exports.get());
   if (std::none_of(exports.begin(), exports.end(), &IsEntryPoint)) {
-    return LinkError(fmt::format("the module exports no function {} without parameters and results", kEntryPoint));
+    return LinkError(fmt::format("the module exports no function {} without parameters and results",
+                                 kEntryPoint));
   }
   const Linker linker(wasmtime_linker_new(engine));
   BH_TRY(DefineImports(linker.get(), module));

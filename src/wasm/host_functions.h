@@ -1,4 +1,5 @@
-// WASI for the engine: makes each function of wasi::Functions() callable from a guest and obeys what it answers.
+// WASI for the engine: makes each function of wasi::Functions() callable from a guest and obeys
+// what it answers.
 #pragma once
 
 #include <bulkhead/result.h>
@@ -19,8 +20,8 @@ struct HostContext {
   std::optional<wasmtime_memory_t> memory{};
 };
 
-// Binds the module's imports. kModuleRefused with reason "link-error" if it wants something else, or has no function
-// _start without parameters and results.
+// Binds the module's imports. kModuleRefused with reason "link-error" if it wants something else,
+// or has no function _start without parameters and results.
 Result<InstancePre> LinkHostFunctions(wasm_engine_t* engine, const wasmtime_module_t* module);
 
 inline constexpr std::string_view kEntryPoint = "_start";

@@ -20,13 +20,14 @@ class Reservation {
   static std::optional<Reservation> Make(std::size_t bytes) {
     void* const address =
         mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    return address == MAP_FAILED
-               ? std::nullopt
-               : std::optional<Reservation>(Reservation(static_cast<std::uint8_t*>(address), bytes));
+    return address == MAP_FAILED ? std::nullopt
+                                 : std::optional<Reservation>(
+                                       Reservation(static_cast<std::uint8_t*>(address), bytes));
   }
 
   Reservation(Reservation&& other) noexcept
       : address_(std::exchange(other.address_, nullptr)), bytes_(other.bytes_) {}
+
   Reservation& operator=(Reservation&&) = delete;
   Reservation(const Reservation&) = delete;
   Reservation& operator=(const Reservation&) = delete;
@@ -43,7 +44,8 @@ class Reservation {
     return bytes == 0 || mprotect(address_ + offset, bytes, PROT_READ | PROT_WRITE) == 0;
   }
 
-  // Memories of several megabytes fill and run up to twice as fast on huge pages; without them nothing is lost.
+  // Memories of several megabytes fill and run up to twice as fast on huge pages; without them
+  // nothing is lost.
   void PreferHugePages() const { madvise(address_, bytes_, MADV_HUGEPAGE); }
 
  private:
@@ -66,10 +68,13 @@ class LinearMemory {
 
   LinearMemory(const LinearMemory&) = delete;
   LinearMemory& operator=(const LinearMemory&) = delete;
+
   ~LinearMemory() { budget_.Return(size_); }
 
   std::uint8_t* base() const { return reservation_.address() + shape_.guard; }
+
   std::size_t size() const { return size_; }
+
   std::size_t capacity() const { return shape_.capacity; }
 
   // Sizes are multiples of the host's page size: the engine's pages have 64 KiB.
@@ -103,15 +108,17 @@ Result<std::unique_ptr<LinearMemory>> Make(MemoryBudget& budget, const MemorySha
   std::optional<Reservation> reservation = Reservation::Make(reserved_bytes);
   if (!reservation) {
     budget.NoteRefusal();
-    return Fail(ErrorCode::kResourceExhausted,
-                fmt::format("no address space for a memory: {} bytes have to be reserved", reserved_bytes), errno);
+    return Fail(
+        ErrorCode::kResourceExhausted,
+        fmt::format("no address space for a memory: {} bytes have to be reserved", reserved_bytes),
+        errno);
   }
   reservation->PreferHugePages();
   auto memory = std::make_unique<LinearMemory>(budget, shape, *std::move(reservation));
   if (!memory->GrowTo(shape.minimum)) {
     return Fail(ErrorCode::kResourceExhausted,
-                fmt::format("a memory of {} bytes does not fit into the limit of {} bytes", shape.minimum,
-                            budget.bytes_max()));
+                fmt::format("a memory of {} bytes does not fit into the limit of {} bytes",
+                            shape.minimum, budget.bytes_max()));
   }
   return memory;
 }
@@ -124,17 +131,21 @@ std::uint8_t* GetMemory(void* self, std::size_t* size, std::size_t* capacity) {
 }
 
 wasmtime_error_t* GrowMemory(void* self, std::size_t new_size) {
-  return static_cast<LinearMemory*>(self)->GrowTo(new_size) ? nullptr
-                                                            : wasmtime_error_new("memory limit reached");
+  return static_cast<LinearMemory*>(self)->GrowTo(new_size)
+             ? nullptr
+             : wasmtime_error_new("memory limit reached");
 }
 
-void DeleteMemory(void* self) { delete static_cast<LinearMemory*>(self); }
+void DeleteMemory(void* self) {
+  delete static_cast<LinearMemory*>(self);
+}
 
-wasmtime_error_t* NewMemory(void* budget_pointer, const wasm_memorytype_t* /*type*/, std::size_t minimum,
-                            std::size_t /*maximum*/, std::size_t reserved, std::size_t guard,
-                            wasmtime_linear_memory_t* result) {
+wasmtime_error_t* NewMemory(void* budget_pointer, const wasm_memorytype_t* /*type*/,
+                            std::size_t minimum, std::size_t /*maximum*/, std::size_t reserved,
+                            std::size_t guard, wasmtime_linear_memory_t* result) {
   auto& budget = *static_cast<MemoryBudget*>(budget_pointer);
-  Result<std::unique_ptr<LinearMemory>> memory = Make(budget, {minimum, std::max(minimum, reserved), guard});
+  Result<std::unique_ptr<LinearMemory>> memory =
+      Make(budget, {minimum, std::max(minimum, reserved), guard});
   if (!memory) {
     return wasmtime_error_new(memory.error().message.c_str());
   }
@@ -157,6 +168,8 @@ bool MemoryBudget::Take(std::uint64_t bytes) {
   return true;
 }
 
-wasmtime_memory_creator_t MemoryCreator(MemoryBudget& budget) { return {&budget, &NewMemory, nullptr}; }
+wasmtime_memory_creator_t MemoryCreator(MemoryBudget& budget) {
+  return {&budget, &NewMemory, nullptr};
+}
 
 }  // namespace bulkhead::wasm

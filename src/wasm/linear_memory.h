@@ -1,7 +1,9 @@
-// Linear memories made by us instead of the engine, so that their total is bounded and a refused growth is known.
+// Linear memories made by us instead of the engine, so that their total is bounded and a refused
+// growth is known.
 //
-// Each is one anonymous mapping: the whole range the engine wants reserved (so that its code needs no bounds checks),
-// between guards, of which the part in use is accessible. All of it counts towards RLIMIT_DATA.
+// Each is one anonymous mapping: the whole range the engine wants reserved (so that its code needs
+// no bounds checks), between guards, of which the part in use is accessible. All of it counts
+// towards RLIMIT_DATA.
 #pragma once
 
 #include <wasmtime.h>
@@ -18,12 +20,17 @@ class MemoryBudget {
 
   // All or nothing.
   [[nodiscard]] bool Take(std::uint64_t bytes);
+
   void Return(std::uint64_t bytes) { used_.fetch_sub(bytes); }
+
   void NoteRefusal() { refused_.store(true); }
 
   std::uint64_t bytes_max() const { return bytes_max_; }
+
   std::uint64_t peak() const { return peak_.load(); }
-  // A memory was not made or did not grow because of the budget or because the process had no more memory to give.
+
+  // A memory was not made or did not grow because of the budget or because the process had no more
+  // memory to give.
   bool refused() const { return refused_.load(); }
 
  private:

@@ -27,7 +27,8 @@ void ExpectNothingThenExit1(ScriptedParent& parent) {
 }
 
 TEST(Protocol, FirstMessageHasToBeHello) {
-  for (const std::string& bytes : {Frame(wire::Cancel{}), std::string(24, 'x'), std::string("BKHD")}) {
+  for (const std::string& bytes :
+       {Frame(wire::Cancel{}), std::string(24, 'x'), std::string("BKHD")}) {
     ScriptedParent parent(kWasmWorker);
     parent.SendBytes(bytes);
     parent.EndInput();
@@ -64,7 +65,8 @@ TEST(Protocol, HelloAckEchoesAndListsWhatWasObtained) {
 TEST(Protocol, WithoutSandboxOnlyLimitsAreListed) {
   wire::Hello hello = DefaultHello();
   hello.sandbox = false;
-  GuestRun run(Assemble(R"((module (memory 1) (data (i32.const 0) "x") (func (export "_start"))))"));
+  GuestRun run(
+      Assemble(R"((module (memory 1) (data (i32.const 0) "x") (func (export "_start"))))"));
   run.SendExecute(hello);
   run.parent().Expect<wire::Started>();
   EXPECT_EQ(run.parent().Expect<wire::Terminal>().kind, Kind::kCompleted);
@@ -72,7 +74,8 @@ TEST(Protocol, WithoutSandboxOnlyLimitsAreListed) {
 }
 
 TEST(OneShot, W5HelloThenCancelIsAProtocolFailure) {
-  for (const wire::ToWorker& second : {wire::ToWorker(wire::Cancel{}), wire::ToWorker(DefaultHello())}) {
+  for (const wire::ToWorker& second :
+       {wire::ToWorker(wire::Cancel{}), wire::ToWorker(DefaultHello())}) {
     ScriptedParent parent(kWasmWorker);
     parent.ShakeHands(DefaultHello());
     parent.Send(second);
@@ -112,6 +115,7 @@ TEST(OneShot, W7AModuleThatIsNotWhatWasAnnouncedIsNeverConfirmed) {
     UniqueFd file;
     std::uint64_t bytes;
   };
+
   constexpr std::string_view kContent = "0123456789";
   int ends[2];
   ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
@@ -214,14 +218,16 @@ TEST(ConvertText, SaysWhereTheTextIsWrong) {
   const Conversion conversion = Convert("(module\n  (func $f (bogus)))\n");
   EXPECT_EQ(conversion.terminal.kind, Kind::kModuleRefused);
   EXPECT_EQ(conversion.terminal.reason, "invalid-text");
-  EXPECT_NE(conversion.terminal.diagnostic.find("line 2"), std::string::npos) << conversion.terminal.diagnostic;
+  EXPECT_NE(conversion.terminal.diagnostic.find("line 2"), std::string::npos)
+      << conversion.terminal.diagnostic;
   EXPECT_EQ(conversion.binary, "");
   EXPECT_EQ(Convert("").terminal.reason, "invalid-text");
   EXPECT_EQ(Convert("\xff\xfe").terminal.reason, "invalid-text");
 }
 
 TEST(ConvertText, KeepsTheOutputWithinItsLimit) {
-  const Conversion conversion = Convert(R"((module (memory 1) (data (i32.const 0) "0123456789")))", 20);
+  const Conversion conversion =
+      Convert(R"((module (memory 1) (data (i32.const 0) "0123456789")))", 20);
   EXPECT_EQ(conversion.terminal.kind, Kind::kLimitReached);
   EXPECT_EQ(conversion.terminal.limit, wire::Terminal::Limit::kOutput);
   EXPECT_EQ(conversion.binary, "");

@@ -19,9 +19,12 @@ struct NamedCode {
 
 constexpr std::array kNamedCodes = {
     NamedCode{WASMTIME_TRAP_CODE_STACK_OVERFLOW, "stack-overflow", "the call stack is exhausted"},
-    NamedCode{WASMTIME_TRAP_CODE_MEMORY_OUT_OF_BOUNDS, "memory-out-of-bounds", "memory access out of bounds"},
-    NamedCode{WASMTIME_TRAP_CODE_HEAP_MISALIGNED, "misaligned-atomic", "misaligned atomic memory access"},
-    NamedCode{WASMTIME_TRAP_CODE_TABLE_OUT_OF_BOUNDS, "table-out-of-bounds", "table access out of bounds"},
+    NamedCode{WASMTIME_TRAP_CODE_MEMORY_OUT_OF_BOUNDS, "memory-out-of-bounds",
+              "memory access out of bounds"},
+    NamedCode{WASMTIME_TRAP_CODE_HEAP_MISALIGNED, "misaligned-atomic",
+              "misaligned atomic memory access"},
+    NamedCode{WASMTIME_TRAP_CODE_TABLE_OUT_OF_BOUNDS, "table-out-of-bounds",
+              "table access out of bounds"},
     NamedCode{WASMTIME_TRAP_CODE_INDIRECT_CALL_TO_NULL, "indirect-call-to-null",
               "indirect call of an empty table entry"},
     NamedCode{WASMTIME_TRAP_CODE_BAD_SIGNATURE, "bad-signature",
@@ -38,9 +41,12 @@ constexpr std::array kNamedCodes = {
     NamedCode{WASMTIME_TRAP_CODE_ATOMIC_WAIT_NON_SHARED_MEMORY, "atomic-wait-on-unshared-memory",
               "atomic wait on a memory that is not shared"},
     NamedCode{WASMTIME_TRAP_CODE_NULL_REFERENCE, "null-reference", "null reference"},
-    NamedCode{WASMTIME_TRAP_CODE_ARRAY_OUT_OF_BOUNDS, "array-out-of-bounds", "array access out of bounds"},
-    NamedCode{WASMTIME_TRAP_CODE_ALLOCATION_TOO_LARGE, "allocation-too-large", "allocation too large"},
-    NamedCode{WASMTIME_TRAP_CODE_CAST_FAILURE, "cast-failure", "cast to a type the reference does not have"},
+    NamedCode{WASMTIME_TRAP_CODE_ARRAY_OUT_OF_BOUNDS, "array-out-of-bounds",
+              "array access out of bounds"},
+    NamedCode{WASMTIME_TRAP_CODE_ALLOCATION_TOO_LARGE, "allocation-too-large",
+              "allocation too large"},
+    NamedCode{WASMTIME_TRAP_CODE_CAST_FAILURE, "cast-failure",
+              "cast to a type the reference does not have"},
     NamedCode{WASMTIME_TRAP_CODE_UNCAUGHT_EXCEPTION, "uncaught-exception", "uncaught exception"},
 };
 constexpr std::string_view kOtherCode = "other";
@@ -55,8 +61,8 @@ constexpr std::string_view kCauseMark = "Caused by:";
 constexpr std::size_t kFunctionNameBytesMax = 200;
 
 const NamedCode* Find(wasmtime_trap_code_t code) {
-  const auto* const found =
-      std::find_if(kNamedCodes.begin(), kNamedCodes.end(), [code](const NamedCode& c) { return c.code == code; });
+  const auto* const found = std::find_if(kNamedCodes.begin(), kNamedCodes.end(),
+                                         [code](const NamedCode& c) { return c.code == code; });
   return found == kNamedCodes.end() ? nullptr : found;
 }
 

@@ -1,4 +1,5 @@
-// What the engine says about a guest that went wrong, made fit for a report: stable code names, bounded backtraces.
+// What the engine says about a guest that went wrong, made fit for a report: stable code names,
+// bounded backtraces.
 #pragma once
 
 #include <optional>

@@ -4,6 +4,8 @@
 
 #include <cstring>
 
+#include "wire/message_rules.h"
+
 namespace bulkhead::wire {
 namespace {
 

@@ -9,11 +9,11 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <variant>
 #include <vector>
 
 #include "wire/archive.h"
+#include "wire/bounds.h"
 
 namespace bulkhead::wire {
 
@@ -27,26 +27,7 @@ enum class Kind : std::uint8_t {
   kTrace = 19,
   kTerminal = 20,
 };
-
-inline constexpr int kWorkerMessagesMax = 5;  // HelloAck, Ready, Started, Trace, Terminal
-inline constexpr std::uint32_t kToWorkerBytesMax = 4U
-                                                   << 20;  // an Execute with the largest arguments
-inline constexpr std::uint32_t kFromWorkerBytesMax =
-    128U << 10;  // a Trace, or a Terminal with its backtrace
-inline constexpr std::uint32_t kDirectoryGrantsMax = 32;
-inline constexpr std::uint32_t kArgumentBytesMax = 1U << 20;  // one argument or environment entry
-inline constexpr std::uint32_t kArgumentsMax = 4096;          // arguments, and environment entries
-inline constexpr std::uint32_t kArgumentsTotalBytesMax =
-    3U << 20;  // all of both; leaves room in the frame
-inline constexpr std::uint32_t kDiagnosticBytesMax = 1024;
-inline constexpr std::uint32_t kBacktraceFramesMax = 64;
-inline constexpr std::uint32_t kBacktraceBytesMax = 8U << 10;
-inline constexpr std::uint32_t kTraceBytesMax = 64U << 10;
-
 using Nonce = std::array<std::uint8_t, 16>;
-
-// ---- parent to worker
-// ------------------------------------------------------------------------------------------
 
 // First message; carries what the worker must know to lock itself down. Descriptors: one per entry
 // of `directories`, in order.
@@ -141,9 +122,6 @@ struct Cancel {
   static void Fields(auto& /*a*/, auto& /*m*/) {}
 };
 
-// ---- worker to parent
-// ------------------------------------------------------------------------------------------
-
 // After lock-down. `failed_mechanism` empty: the worker is locked down as `mechanisms` says.
 struct HelloAck {
   Nonce nonce{};
@@ -190,7 +168,23 @@ struct Trace {
   static void Fields(auto& a, auto& m) { a.Field(m.text, Max{kTraceBytesMax}); }
 };
 
+// Where and why a guest trapped.
+struct TrapReport {
+  std::string code;     // "unreachable", "memory-out-of-bounds", ...
+  std::string message;  // from the engine; guest-chosen names in it are untrusted text
+  std::uint32_t thread = 0;
+  std::vector<std::string> backtrace;
+
+  static void Fields(auto& a, auto& m) {
+    a.Field(m.code, Max{64});
+    a.Field(m.message, Max{kDiagnosticBytesMax});
+    a.Field(m.thread);
+    a.Field(m.backtrace, Max{kBacktraceFramesMax}, Max{1024});
+  }
+};
+
 struct Terminal {
+  using Trap = TrapReport;
   enum class Kind : std::uint8_t {
     kNone = 0,  // never legal on the wire
     kCompleted = 1,
@@ -253,20 +247,6 @@ struct Terminal {
     }
   };
 
-  struct Trap {
-    std::string code;     // "unreachable", "memory-out-of-bounds", ...
-    std::string message;  // from the engine; guest-chosen names in it are untrusted text
-    std::uint32_t thread = 0;
-    std::vector<std::string> backtrace;
-
-    static void Fields(auto& a, auto& m) {
-      a.Field(m.code, Max{64});
-      a.Field(m.message, Max{kDiagnosticBytesMax});
-      a.Field(m.thread);
-      a.Field(m.backtrace, Max{kBacktraceFramesMax}, Max{1024});
-    }
-  };
-
   // Measured in the worker; the parent shows them and decides nothing on them.
   struct Facts {
     std::uint64_t memory_bytes_peak = 0;  // linear memories of the guest
@@ -316,16 +296,5 @@ struct Terminal {
 // Direction is a type: a message that travels the wrong way cannot even be decoded.
 using ToWorker = std::variant<Hello, Execute, Cancel>;
 using FromWorker = std::variant<HelloAck, Ready, Started, Trace, Terminal>;
-
-// Why a message is illegal beyond its encoding ("" if legal); checked when encoding and when
-// decoding.
-std::string_view ProblemOf(const Hello& message);
-std::string_view ProblemOf(const Execute& message);
-std::string_view ProblemOf(const Cancel& message);
-std::string_view ProblemOf(const HelloAck& message);
-std::string_view ProblemOf(const Ready& message);
-std::string_view ProblemOf(const Started& message);
-std::string_view ProblemOf(const Trace& message);
-std::string_view ProblemOf(const Terminal& message);
 
 }  // namespace bulkhead::wire

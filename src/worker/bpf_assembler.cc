@@ -12,11 +12,17 @@ void BpfAssembler::Emit(std::uint16_t operation, std::uint32_t operand) {
   code_.push_back({operation, 0, 0, operand});
 }
 
-void BpfAssembler::Load(std::uint32_t offset) { Emit(BPF_LD | BPF_W | BPF_ABS, offset); }
+void BpfAssembler::Load(std::uint32_t offset) {
+  Emit(BPF_LD | BPF_W | BPF_ABS, offset);
+}
 
-void BpfAssembler::And(std::uint32_t mask) { Emit(BPF_ALU | BPF_AND | BPF_K, mask); }
+void BpfAssembler::And(std::uint32_t mask) {
+  Emit(BPF_ALU | BPF_AND | BPF_K, mask);
+}
 
-void BpfAssembler::Return(std::uint32_t value) { Emit(BPF_RET | BPF_K, value); }
+void BpfAssembler::Return(std::uint32_t value) {
+  Emit(BPF_RET | BPF_K, value);
+}
 
 void BpfAssembler::Jump(std::uint32_t value, std::size_t skip_if_equal, std::size_t skip_if_not) {
   constexpr std::size_t kFarthest = std::numeric_limits<std::uint8_t>::max();

@@ -1,5 +1,6 @@
-// Assembles the small classic-BPF programs seccomp runs. Jumps are forward only, which is all a filter needs.
-// A value type; no failure but a block longer than a jump can skip, which is a bug of ours.
+// Assembles the small classic-BPF programs seccomp runs. Jumps are forward only, which is all a
+// filter needs. A value type; no failure but a block longer than a jump can skip, which is a bug of
+// ours.
 #pragma once
 
 #include <linux/filter.h>
@@ -11,13 +12,15 @@ namespace bulkhead::worker {
 
 class BpfAssembler {
  public:
-  // The accumulator takes the 32-bit word at this offset of seccomp_data, resp. keeps only the bits of `mask`.
+  // The accumulator takes the 32-bit word at this offset of seccomp_data, resp. keeps only the bits
+  // of `mask`.
   void Load(std::uint32_t offset);
   void And(std::uint32_t mask);
   // Ends the program with a SECCOMP_RET_* value.
   void Return(std::uint32_t value);
 
-  // Runs `block` only if the accumulator equals `value`; a block that does not return falls through.
+  // Runs `block` only if the accumulator equals `value`; a block that does not return falls
+  // through.
   void IfEqual(std::uint32_t value, const BpfAssembler& block);
   void IfNotEqual(std::uint32_t value, const BpfAssembler& block);
   // Runs `block` if none of the values is in the accumulator.

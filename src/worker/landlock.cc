@@ -12,7 +12,8 @@
 namespace bulkhead::worker {
 namespace {
 
-// The build machine's header may be older than the running kernel, so newer parts of the interface are spelled out.
+// The build machine's header may be older than the running kernel, so newer parts of the interface
+// are spelled out.
 constexpr std::uint64_t kRefer = 1ULL << 13;        // ABI 2: rename and link between directories
 constexpr std::uint64_t kTruncate = 1ULL << 14;     // ABI 3
 constexpr std::uint64_t kIoctlDevice = 1ULL << 15;  // ABI 5
@@ -41,10 +42,10 @@ std::size_t AttributeBytesKnownTo(int abi) {
 
 constexpr std::uint64_t kReadAccess = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR;
 // No devices, sockets or pipes: a guest has no call to make them.
-constexpr std::uint64_t kWriteAccess = kReadAccess | LANDLOCK_ACCESS_FS_WRITE_FILE |
-                                       LANDLOCK_ACCESS_FS_REMOVE_DIR | LANDLOCK_ACCESS_FS_REMOVE_FILE |
-                                       LANDLOCK_ACCESS_FS_MAKE_DIR | LANDLOCK_ACCESS_FS_MAKE_REG |
-                                       LANDLOCK_ACCESS_FS_MAKE_SYM | kRefer | kTruncate;
+constexpr std::uint64_t kWriteAccess =
+    kReadAccess | LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_REMOVE_DIR |
+    LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_MAKE_DIR | LANDLOCK_ACCESS_FS_MAKE_REG |
+    LANDLOCK_ACCESS_FS_MAKE_SYM | kRefer | kTruncate;
 
 tl::unexpected<Error> Failed(std::string_view call) {
   Error error = ErrnoError(ErrorCode::kLaunch, call, "", errno);
@@ -56,7 +57,8 @@ Status AddRule(BorrowedFd ruleset, const LandlockRule& rule, int abi) {
   landlock_path_beneath_attr attribute{};
   attribute.allowed_access = (rule.writable ? kWriteAccess : kReadAccess) & FileAccessKnownTo(abi);
   attribute.parent_fd = rule.directory.get();
-  if (syscall(SYS_landlock_add_rule, ruleset.get(), LANDLOCK_RULE_PATH_BENEATH, &attribute, 0) != 0) {
+  if (syscall(SYS_landlock_add_rule, ruleset.get(), LANDLOCK_RULE_PATH_BENEATH, &attribute, 0) !=
+      0) {
     return Failed("landlock_add_rule");
   }
   return {};
@@ -73,7 +75,8 @@ Result<int> RestrictSelf(const std::vector<LandlockRule>& rules) {
     }
     return Failed("landlock_create_ruleset");
   }
-  const RulesetAttribute attribute{FileAccessKnownTo(abi), kBindAndConnectTcp, kAbstractSocketsAndSignals};
+  const RulesetAttribute attribute{FileAccessKnownTo(abi), kBindAndConnectTcp,
+                                   kAbstractSocketsAndSignals};
   const UniqueFd ruleset(static_cast<int>(
       syscall(SYS_landlock_create_ruleset, &attribute, AttributeBytesKnownTo(abi), 0)));
   if (!ruleset.valid()) {

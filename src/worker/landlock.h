@@ -1,5 +1,6 @@
-// Landlock: after RestrictSelf this thread, and every thread and process it starts, reaches no file by name but beneath
-// the given directories, opens no TCP connection, and signals nobody outside. Descriptors already open keep working.
+// Landlock: after RestrictSelf this thread, and every thread and process it starts, reaches no file
+// by name but beneath the given directories, opens no TCP connection, and signals nobody outside.
+// Descriptors already open keep working.
 #pragma once
 
 #include <bulkhead/result.h>
@@ -15,8 +16,9 @@ struct LandlockRule {
   bool writable = false;
 };
 
-// Returns the kernel's Landlock ABI, which says how much was denied; 0 if the kernel has no Landlock, and then nothing
-// is restricted. kLaunch with reason "landlock" and the errno if it has but refuses. Call before other threads exist.
+// Returns the kernel's Landlock ABI, which says how much was denied; 0 if the kernel has no
+// Landlock, and then nothing is restricted. kLaunch with reason "landlock" and the errno if it has
+// but refuses. Call before other threads exist.
 Result<int> RestrictSelf(const std::vector<LandlockRule>& rules);
 
 }  // namespace bulkhead::worker

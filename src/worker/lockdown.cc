@@ -1,11 +1,10 @@
 #include "worker/lockdown.h"
 
+#include <fmt/core.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 
 #include <cerrno>
-
-#include <fmt/core.h>
 
 #include "base/errno_error.h"
 #include "worker/landlock.h"
@@ -15,9 +14,11 @@
 namespace bulkhead::worker {
 namespace {
 
-// Socket, event descriptors, module, standard streams, output, directories and their like: fewer than this.
+// Socket, event descriptors, module, standard streams, output, directories and their like: fewer
+// than this.
 constexpr std::uint64_t kDescriptorsMax = 96;
-// A guest with directories may hold as many files open as its descriptor table has entries (1024), and the above.
+// A guest with directories may hold as many files open as its descriptor table has entries (1024),
+// and the above.
 constexpr std::uint64_t kDescriptorsWithDirectoriesMax = 1024 + kDescriptorsMax;
 
 // Whatever the user's own mask allows, nothing a guest creates is writable for others.
@@ -58,7 +59,8 @@ Result<LockedDown> LockDown(LockdownRequest request) {
     mechanisms.emplace_back("scratch");
   }
   const bool with_directories = !request.directories.empty();
-  request.limits.descriptors_max = with_directories ? kDescriptorsWithDirectoriesMax : kDescriptorsMax;
+  request.limits.descriptors_max =
+      with_directories ? kDescriptorsWithDirectoriesMax : kDescriptorsMax;
   GuestPhase guest_phase(BH_TRY(MemoryMeter::Open()), request.sandbox);
   BH_TRY(ApplyResourceLimits(request.limits));
   mechanisms.emplace_back("rlimits");

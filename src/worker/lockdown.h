@@ -1,7 +1,8 @@
 // What a worker imposes on itself before it reads anything hostile. It cannot be undone.
 //
-// With the sandbox: resource limits, no new privileges, not dumpable, Landlock (where the kernel has it) and a system
-// call filter; without: the first three. Call once, before other threads exist.
+// With the sandbox: resource limits, no new privileges, not dumpable, Landlock (where the kernel
+// has it) and a system call filter; without: the first three. Call once, before other threads
+// exist.
 #pragma once
 
 #include <bulkhead/result.h>
@@ -35,9 +36,11 @@ class GuestPhase {
  public:
   GuestPhase(MemoryMeter meter, bool sandbox) : meter_(std::move(meter)), sandbox_(sandbox) {}
 
-  // From now on private memory grows by at most `data_bytes`, and with the sandbox nothing can be made executable and
-  // neither limits nor filters change any more. Binds all threads; kLaunch with the mechanism as reason.
+  // From now on private memory grows by at most `data_bytes`, and with the sandbox nothing can be
+  // made executable and neither limits nor filters change any more. Binds all threads; kLaunch with
+  // the mechanism as reason.
   Status Enter(std::uint64_t data_bytes) const;
+
   // The system call filter of the lock-down is in force.
   bool sandboxed() const { return sandbox_; }
 
@@ -47,12 +50,14 @@ class GuestPhase {
 };
 
 struct LockedDown {
-  std::vector<std::string> mechanisms;  // "rlimits", "no-new-privs", "not-dumpable", "scratch", "landlock-abi-7", "seccomp"
+  std::vector<std::string> mechanisms;  // "rlimits", "no-new-privs", "not-dumpable", "scratch",
+                                        // "landlock-abi-7", "seccomp"
   std::vector<DirectoryGrant> directories;
   GuestPhase guest_phase;
 };
 
-// kLaunch: Error::reason names the mechanism, sys_errno says why. The process must then end: it may be half locked down.
+// kLaunch: Error::reason names the mechanism, sys_errno says why. The process must then end: it may
+// be half locked down.
 Result<LockedDown> LockDown(LockdownRequest request);
 
 }  // namespace bulkhead::worker

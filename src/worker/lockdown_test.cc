@@ -29,7 +29,8 @@ namespace {
 constexpr int kExitLockDownFailed = 99;
 constexpr int kExitNoLandlock = 98;
 
-// Runs `body` in a locked-down child and returns its wait status; the body's value is the exit code.
+// Runs `body` in a locked-down child and returns its wait status; the body's value is the exit
+// code.
 int InLockedDownChild(const std::function<LockdownRequest()>& request,
                       const std::function<int(const LockedDown&)>& body) {
   const pid_t pid = fork();
@@ -38,8 +39,9 @@ int InLockedDownChild(const std::function<LockdownRequest()>& request,
     if (!locked) {
       _exit(kExitLockDownFailed);
     }
-    const bool landlock = std::any_of(locked->mechanisms.begin(), locked->mechanisms.end(),
-                                      [](const std::string& m) { return m.rfind("landlock", 0) == 0; });
+    const bool landlock =
+        std::any_of(locked->mechanisms.begin(), locked->mechanisms.end(),
+                    [](const std::string& m) { return m.rfind("landlock", 0) == 0; });
     const bool needs_landlock = !locked->directories.empty() && locked->guest_phase.sandboxed();
     _exit(needs_landlock && !landlock ? kExitNoLandlock : body(*locked));
   }
@@ -56,17 +58,21 @@ LockdownRequest Plain() {
 }
 
 // The errno of a raw call, 0 if it succeeded.
-int ErrnoOf(long result) { return result < 0 ? errno : 0; }
+int ErrnoOf(long result) {
+  return result < 0 ? errno : 0;
+}
 
 struct Attempt {
   const char* name;
   std::function<int()> act;  // 0, or the errno it met
   int expected_errno;        // kKilled: the child dies of SIGSYS
 };
+
 constexpr int kKilled = -1;
 
 TEST(Lockdown, RefusesWhatACompromisedWorkerWouldTry) {
-  void* const page = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* const page =
+      mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(page, MAP_FAILED);
   const pid_t test_process = getpid();
   const std::vector<Attempt> attempts = {
@@ -85,24 +91,28 @@ TEST(Lockdown, RefusesWhatACompromisedWorkerWouldTry) {
       {"execve", [] { return ErrnoOf(execl("/bin/true", "true", nullptr)); }, kKilled},
       {"fork", [] { return ErrnoOf(fork()); }, kKilled},
       {"the fork call itself", [] { return ErrnoOf(syscall(SYS_fork)); }, kKilled},
-      {"clone into a name space", [] { return ErrnoOf(syscall(SYS_clone, CLONE_NEWUSER | SIGCHLD, 0, 0, 0, 0)); },
-       kKilled},
+      {"clone into a name space",
+       [] { return ErrnoOf(syscall(SYS_clone, CLONE_NEWUSER | SIGCHLD, 0, 0, 0, 0)); }, kKilled},
       {"kill the parent", [] { return ErrnoOf(kill(getppid(), SIGTERM)); }, kKilled},
       {"signal a foreign thread",
-       [test_process] { return ErrnoOf(syscall(SYS_tgkill, test_process, test_process, SIGTERM)); }, kKilled},
+       [test_process] { return ErrnoOf(syscall(SYS_tgkill, test_process, test_process, SIGTERM)); },
+       kKilled},
       {"ptrace", [] { return ErrnoOf(ptrace(PTRACE_TRACEME, 0, nullptr, nullptr)); }, kKilled},
-      {"process_vm_readv", [] { return ErrnoOf(syscall(SYS_process_vm_readv, getppid(), 0, 0, 0, 0, 0)); }, kKilled},
+      {"process_vm_readv",
+       [] { return ErrnoOf(syscall(SYS_process_vm_readv, getppid(), 0, 0, 0, 0, 0)); }, kKilled},
       {"writable code",
        [] {
-         return mmap(nullptr, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) ==
-                        MAP_FAILED
+         return mmap(nullptr, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS,
+                     -1, 0) == MAP_FAILED
                     ? errno
                     : 0;
        },
        kKilled},
       {"code made writable",
-       [page] { return ErrnoOf(mprotect(page, 4096, PROT_READ | PROT_WRITE | PROT_EXEC)); }, kKilled},
-      {"code made executable", [page] { return ErrnoOf(mprotect(page, 4096, PROT_READ | PROT_EXEC)); }, 0},
+       [page] { return ErrnoOf(mprotect(page, 4096, PROT_READ | PROT_WRITE | PROT_EXEC)); },
+       kKilled},
+      {"code made executable",
+       [page] { return ErrnoOf(mprotect(page, 4096, PROT_READ | PROT_EXEC)); }, 0},
       {"io_uring", [] { return ErrnoOf(syscall(SYS_io_uring_setup, 8, nullptr)); }, kKilled},
       {"unshare", [] { return ErrnoOf(unshare(CLONE_NEWUSER)); }, kKilled},
       {"bpf", [] { return ErrnoOf(syscall(SYS_bpf, 0, nullptr, 0)); }, kKilled},
@@ -112,9 +122,11 @@ TEST(Lockdown, RefusesWhatACompromisedWorkerWouldTry) {
       {"an x32 call", [] { return ErrnoOf(syscall(0x40000000 | SYS_getpid)); }, kKilled},
   };
   for (const Attempt& attempt : attempts) {
-    const int status = InLockedDownChild(&Plain, [&attempt](const LockedDown&) { return attempt.act(); });
+    const int status =
+        InLockedDownChild(&Plain, [&attempt](const LockedDown&) { return attempt.act(); });
     if (attempt.expected_errno == kKilled) {
-      EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS) << attempt.name << ": " << status;
+      EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS)
+          << attempt.name << ": " << status;
     } else {
       EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == attempt.expected_errno)
           << attempt.name << ": " << status;
@@ -140,7 +152,8 @@ TEST(Lockdown, GuestPhaseForbidsNewCodeAndLimitsMemory) {
   int status = InLockedDownChild(&Plain, [](const LockedDown& locked) {
     constexpr std::size_t kMegabyte = 1U << 20;
     const auto map = [](std::size_t bytes) {
-      return mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED;
+      return mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) !=
+             MAP_FAILED;
     };
     if (!locked.guest_phase.Enter(16 * kMegabyte)) {
       return 1;
@@ -149,8 +162,10 @@ TEST(Lockdown, GuestPhaseForbidsNewCodeAndLimitsMemory) {
   });
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
   status = InLockedDownChild(&Plain, [](const LockedDown& locked) {
-    void* const page = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    return locked.guest_phase.Enter(1U << 20) ? ErrnoOf(mprotect(page, 4096, PROT_READ | PROT_EXEC)) : 1;
+    void* const page =
+        mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return locked.guest_phase.Enter(1U << 20) ? ErrnoOf(mprotect(page, 4096, PROT_READ | PROT_EXEC))
+                                              : 1;
   });
   EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS) << status;
 }
@@ -168,9 +183,11 @@ TEST(Lockdown, WithoutSandboxLimitsStillHold) {
       getrlimit(resource, &limit);
       return limit.rlim_cur;
     };
-    const bool limited = soft(RLIMIT_CORE) == 0 && soft(RLIMIT_CPU) == 5 && soft(RLIMIT_DATA) == 1U << 30 &&
-                         soft(RLIMIT_FSIZE) == 1U << 20 && soft(RLIMIT_NOFILE) < 1024;
-    const bool marked = prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1 && prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) == 0;
+    const bool limited = soft(RLIMIT_CORE) == 0 && soft(RLIMIT_CPU) == 5 &&
+                         soft(RLIMIT_DATA) == 1U << 30 && soft(RLIMIT_FSIZE) == 1U << 20 &&
+                         soft(RLIMIT_NOFILE) < 1024;
+    const bool marked =
+        prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1 && prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) == 0;
     const std::vector<std::string> expected = {"rlimits", "no-new-privs", "not-dumpable"};
     return limited && marked && locked.mechanisms == expected ? 0 : 1;
   });
@@ -195,7 +212,8 @@ class LockdownFiles : public testing::Test {
     return [this, writable] {
       LockdownRequest request = Plain();
       request.directories.push_back(
-          {UniqueFd(open((path_ / "granted").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)), "/data", writable});
+          {UniqueFd(open((path_ / "granted").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)), "/data",
+           writable});
       return request;
     };
   }
@@ -252,7 +270,8 @@ TEST_F(LockdownFiles, ScratchIsAFileSystemOfItsOwn) {
     how.flags = O_CREAT | O_RDWR | O_CLOEXEC;
     how.mode = 0600;
     how.resolve = RESOLVE_BENEATH;
-    const auto file = static_cast<int>(syscall(SYS_openat2, scratch.directory.get(), "file", &how, sizeof how));
+    const auto file =
+        static_cast<int>(syscall(SYS_openat2, scratch.directory.get(), "file", &how, sizeof how));
     if (file < 0) {
       return 2;
     }
@@ -280,8 +299,8 @@ TEST(Lockdown, FailuresNameTheirMechanism) {
     request.directories.push_back({UniqueFd(), "/none", false});
     const Result<LockedDown> locked = LockDown(std::move(request));
     _exit(!locked && locked.error().reason == "landlock" && locked.error().sys_errno != 0 ? 0
-          : locked                                                                         ? kExitNoLandlock
-                                                                                           : 1);
+          : locked ? kExitNoLandlock
+                   : 1);
   }
   int status = -1;
   ASSERT_EQ(waitpid(pid, &status, 0), pid);

@@ -15,8 +15,8 @@
 namespace bulkhead::worker {
 namespace {
 
-// /proc/self/statm counts in pages: size resident shared text lib data dt. "data" is the private writable memory that
-// RLIMIT_DATA bounds, plus the main thread's stack.
+// /proc/self/statm counts in pages: size resident shared text lib data dt. "data" is the private
+// writable memory that RLIMIT_DATA bounds, plus the main thread's stack.
 constexpr int kDataField = 5;
 
 tl::unexpected<Error> Failed(std::string_view call, std::string_view object) {
@@ -38,8 +38,9 @@ Status Lower(__rlimit_resource_t resource, std::string_view name, rlim_t soft, r
 }
 
 std::uint64_t SaturatingAdd(std::uint64_t a, std::uint64_t b) {
-  return a > std::numeric_limits<std::uint64_t>::max() - b ? std::numeric_limits<std::uint64_t>::max()
-                                                           : a + b;
+  return a > std::numeric_limits<std::uint64_t>::max() - b
+             ? std::numeric_limits<std::uint64_t>::max()
+             : a + b;
 }
 
 }  // namespace
@@ -49,7 +50,8 @@ Status ApplyResourceLimits(const ResourceLimits& limits) {
   BH_TRY(Lower(RLIMIT_FSIZE, "RLIMIT_FSIZE", limits.file_bytes_max, limits.file_bytes_max));
   BH_TRY(Lower(RLIMIT_NOFILE, "RLIMIT_NOFILE", limits.descriptors_max, limits.descriptors_max));
   if (limits.cpu_seconds != 0) {
-    BH_TRY(Lower(RLIMIT_CPU, "RLIMIT_CPU", limits.cpu_seconds, SaturatingAdd(limits.cpu_seconds, 1)));
+    BH_TRY(
+        Lower(RLIMIT_CPU, "RLIMIT_CPU", limits.cpu_seconds, SaturatingAdd(limits.cpu_seconds, 1)));
   }
   if (limits.data_bytes != 0) {
     BH_TRY(Lower(RLIMIT_DATA, "RLIMIT_DATA", limits.data_bytes, limits.data_bytes));

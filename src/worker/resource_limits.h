@@ -1,5 +1,6 @@
-// The resource limits a worker gives itself. Limits only go down: a value above the present hard limit means that one.
-// Address space is never limited: an engine reserves gigabytes of it that cost nothing.
+// The resource limits a worker gives itself. Limits only go down: a value above the present hard
+// limit means that one. Address space is never limited: an engine reserves gigabytes of it that
+// cost nothing.
 #pragma once
 
 #include <bulkhead/result.h>
@@ -31,6 +32,7 @@ class MemoryMeter {
 
  private:
   explicit MemoryMeter(UniqueFd statm) : statm_(std::move(statm)) {}
+
   Result<std::uint64_t> DataBytes() const;
 
   UniqueFd statm_;

@@ -1,5 +1,6 @@
-// What a kind of worker adds to the common serve loop: how to do one run. And what connects the two threads of a run:
-// the control thread (the program's first; talks to the parent) and the guest thread (executes the handler).
+// What a kind of worker adds to the common serve loop: how to do one run. And what connects the two
+// threads of a run: the control thread (the program's first; talks to the parent) and the guest
+// thread (executes the handler).
 #pragma once
 
 #include <bulkhead/result.h>
@@ -28,9 +29,11 @@ class RunControl {
   static Result<std::unique_ptr<RunControl>> Create();
 
   // ---- guest thread ----
-  // The guest is compiled and would run now. false: a stop came first and nothing of the guest may run.
+  // The guest is compiled and would run now. false: a stop came first and nothing of the guest may
+  // run.
   [[nodiscard]] bool Begin(std::chrono::microseconds compile_time);
   std::optional<StopCause> stop() const;
+
   // Readable once a stop is decided; for host calls that wait.
   BorrowedFd stop_event() const { return stop_event_.fd(); }
 
@@ -40,6 +43,7 @@ class RunControl {
   std::optional<std::chrono::microseconds> began() const;
   void Finish(wire::Terminal terminal);
   std::optional<wire::Terminal> TakeTerminal();
+
   // Readable when the run began or finished.
   const EventFd& progress() const { return progress_; }
 
@@ -77,11 +81,14 @@ class RunHandler {
   RunHandler& operator=(const RunHandler&) = delete;
   virtual ~RunHandler() = default;
 
-  // Control thread, first: the stack the guest thread needs, or why these settings cannot be obeyed.
+  // Control thread, first: the stack the guest thread needs, or why these settings cannot be
+  // obeyed.
   virtual Result<std::size_t> GuestThreadStackBytes(const wire::Execute& execute) = 0;
-  // Guest thread: the whole run. Calls Begin before anything of the guest's runs; does not throw but std::bad_alloc.
+  // Guest thread: the whole run. Calls Begin before anything of the guest's runs; does not throw
+  // but std::bad_alloc.
   virtual wire::Terminal Run(RunRequest request, RunControl& control) = 0;
-  // Control thread, at most once, while Run is between Begin and its end: a stop was decided, the stop event is set.
+  // Control thread, at most once, while Run is between Begin and its end: a stop was decided, the
+  // stop event is set.
   virtual void Interrupt() noexcept = 0;
 };
 

@@ -15,8 +15,8 @@
 namespace bulkhead::worker {
 namespace {
 
-// Files cost kernel memory that `size=` does not count: one per page of content is plenty, a floor keeps small file
-// systems usable.
+// Files cost kernel memory that `size=` does not count: one per page of content is plenty, a floor
+// keeps small file systems usable.
 constexpr std::uint64_t kBytesPerInode = 4096;
 constexpr std::uint64_t kInodesMin = 1024;
 

@@ -1,4 +1,5 @@
-// A private, bounded, empty file system that no path leads to and that vanishes with the last descriptor on it.
+// A private, bounded, empty file system that no path leads to and that vanishes with the last
+// descriptor on it.
 #pragma once
 
 #include <bulkhead/result.h>
@@ -9,9 +10,9 @@
 
 namespace bulkhead::worker {
 
-// The root directory of a fresh tmpfs of at most `bytes`. Where mounting needs a privilege the process lacks, it moves
-// into user and mount name spaces of its own first, so call it before other threads exist and before the lock-down.
-// kLaunch with reason "scratch" and the errno.
+// The root directory of a fresh tmpfs of at most `bytes`. Where mounting needs a privilege the
+// process lacks, it moves into user and mount name spaces of its own first, so call it before other
+// threads exist and before the lock-down. kLaunch with reason "scratch" and the errno.
 Result<UniqueFd> MakeScratch(std::uint64_t bytes);
 
 }  // namespace bulkhead::worker

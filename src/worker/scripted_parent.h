@@ -1,4 +1,5 @@
-// For tests: plays the parent of a real worker program, message by message. One thread; the destructor kills and reaps.
+// For tests: plays the parent of a real worker program, message by message. One thread; the
+// destructor kills and reaps.
 #pragma once
 
 #include <fcntl.h>
@@ -30,7 +31,8 @@ inline constexpr int kAllSeals = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_S
 
 inline UniqueFd MemoryFile(std::string_view content, int seals) {
   UniqueFd file(memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  EXPECT_EQ(write(file.get(), content.data(), content.size()), static_cast<ssize_t>(content.size()));
+  EXPECT_EQ(write(file.get(), content.data(), content.size()),
+            static_cast<ssize_t>(content.size()));
   EXPECT_EQ(lseek(file.get(), 0, SEEK_SET), 0);
   EXPECT_TRUE(seals == 0 || fcntl(file.get(), F_ADD_SEALS, seals) == 0);
   return file;
@@ -50,8 +52,7 @@ class ScriptedParent {
  public:
   static constexpr wire::MessageId kId{1, 7};
 
-  explicit ScriptedParent(const std::string& program)
-      : stderr_(MemoryFile("", 0)) {
+  explicit ScriptedParent(const std::string& program) : stderr_(MemoryFile("", 0)) {
     Result<wire::ChannelPair> pair = wire::MakeChannelPair();
     EXPECT_TRUE(pair.has_value());
     posix_spawn_file_actions_t actions;
@@ -63,7 +64,8 @@ class ScriptedParent {
     std::string name = program;
     char* const arguments[] = {name.data(), nullptr};
     char* const environment[] = {nullptr};
-    EXPECT_EQ(posix_spawn(&pid_, program.c_str(), &actions, nullptr, arguments, environment), 0) << program;
+    EXPECT_EQ(posix_spawn(&pid_, program.c_str(), &actions, nullptr, arguments, environment), 0)
+        << program;
     posix_spawn_file_actions_destroy(&actions);
     socket_ = pair->parent.borrow();
     channel_.emplace(std::move(pair->parent), wire::Direction::kFromWorker);
@@ -124,14 +126,17 @@ class ScriptedParent {
     std::optional<wire::FromWorker> message = Receive();
     if (!message || !std::holds_alternative<Message>(*message)) {
       const auto* const terminal = message ? std::get_if<wire::Terminal>(&*message) : nullptr;
-      ADD_FAILURE() << "another message than expected: index " << (message ? message->index() : std::variant_npos)
-                    << (terminal != nullptr ? " " + terminal->diagnostic : "") << "; stderr: " << Stderr();
+      ADD_FAILURE() << "another message than expected: index "
+                    << (message ? message->index() : std::variant_npos)
+                    << (terminal != nullptr ? " " + terminal->diagnostic : "")
+                    << "; stderr: " << Stderr();
       return {};
     }
     return std::get<Message>(*std::move(message));
   }
 
-  wire::HelloAck ShakeHands(const wire::Hello& hello, const std::vector<BorrowedFd>& directories = {}) {
+  wire::HelloAck ShakeHands(const wire::Hello& hello,
+                            const std::vector<BorrowedFd>& directories = {}) {
     Send(hello, directories);
     auto ack = Expect<wire::HelloAck>();
     EXPECT_TRUE(wire::CheckHelloAck(hello, ack, std::string(wire::BuildId())).has_value());
@@ -139,6 +144,7 @@ class ScriptedParent {
   }
 
   void CloseChannel() { channel_.reset(); }
+
   // The worker sees the end of the stream and can still be heard.
   void EndInput() { shutdown(socket_.get(), SHUT_WR); }
 

@@ -111,6 +111,8 @@ FilterSpec LockdownFilter(bool with_directories) {
           Verdict::kNotImplemented, getpid()};
 }
 
-FilterSpec GuestPhaseFilter() { return {GuestPhaseRules(), Verdict::kAllow, getpid()}; }
+FilterSpec GuestPhaseFilter() {
+  return {GuestPhaseRules(), Verdict::kAllow, getpid()};
+}
 
 }  // namespace bulkhead::worker

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <bulkhead/result.h>
+
 #include <linux/filter.h>
 #include <sys/types.h>
 

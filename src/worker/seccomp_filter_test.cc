@@ -31,7 +31,8 @@ std::uint32_t Evaluate(const std::vector<sock_filter>& program, const seccomp_da
     switch (instruction.code) {
       case BPF_LD | BPF_W | BPF_ABS:
         EXPECT_LE(instruction.k + sizeof accumulator, sizeof data);
-        std::memcpy(&accumulator, reinterpret_cast<const char*>(&data) + instruction.k, sizeof accumulator);
+        std::memcpy(&accumulator, reinterpret_cast<const char*>(&data) + instruction.k,
+                    sizeof accumulator);
         break;
       case BPF_ALU | BPF_AND | BPF_K:
         accumulator &= instruction.k;
@@ -63,6 +64,7 @@ class Filter {
   explicit Filter(const FilterSpec& spec) : program_(BuildFilter(spec)) {}
 
   std::uint32_t operator()(const seccomp_data& data) const { return Evaluate(program_, data); }
+
   const std::vector<sock_filter>& program() const { return program_; }
 
  private:
@@ -105,9 +107,9 @@ std::uint32_t Expected(const FilterSpec& spec, const seccomp_data& data) {
   if (rule == spec.rules.end()) {
     return ValueOf(spec.unlisted);
   }
-  const bool all = std::all_of(rule->tests.begin(), rule->tests.end(), [&](const ArgumentTest& test) {
-    return Holds(test, data, spec.own_process);
-  });
+  const bool all =
+      std::all_of(rule->tests.begin(), rule->tests.end(),
+                  [&](const ArgumentTest& test) { return Holds(test, data, spec.own_process); });
   return ValueOf(all ? rule->verdict : rule->otherwise);
 }
 
@@ -142,7 +144,8 @@ TEST(SeccompFilter, OtherCallingConventionsAreKilled) {
 
 TEST(SeccompFilter, UnknownCallsAreNotImplemented) {
   const Filter filter(LockdownFilter(false));
-  EXPECT_EQ(filter(Call(SYS_memfd_create)), kNotImplemented);  // the engine's handling of memories relies on it
+  EXPECT_EQ(filter(Call(SYS_memfd_create)),
+            kNotImplemented);  // the engine's handling of memories relies on it
   EXPECT_EQ(filter(Call(SYS_openat)), kNotImplemented);
   EXPECT_EQ(filter(Call(SYS_clone3)), kNotImplemented);
   EXPECT_EQ(filter(Call(599)), kNotImplemented);
@@ -150,8 +153,9 @@ TEST(SeccompFilter, UnknownCallsAreNotImplemented) {
 
 TEST(SeccompFilter, OnlyThreadsAreCloned) {
   const Filter filter(LockdownFilter(false));
-  constexpr std::uint64_t kThread = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM |
-                                    CLONE_SETTLS | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID;
+  constexpr std::uint64_t kThread = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND |
+                                    CLONE_THREAD | CLONE_SYSVSEM | CLONE_SETTLS |
+                                    CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID;
   EXPECT_EQ(filter(Call(SYS_clone, {kThread})), kAllow);
   EXPECT_EQ(filter(Call(SYS_clone, {kThread | CLONE_NEWUSER})), kKill);
   EXPECT_EQ(filter(Call(SYS_clone, {kThread & ~std::uint64_t{CLONE_THREAD}})), kKill);

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/errno_error.h"
 #include "base/wait_set.h"
+#include "wire/message_rules.h"
 
 namespace bulkhead::worker {
 namespace {
@@ -27,8 +28,10 @@ wire::Terminal::Kind KindOf(StopCause cause) {
 }
 
 wire::Terminal OutOfMemory(const RunControl& control) {
-  wire::Terminal terminal = MakeTerminal(wire::Terminal::Kind::kLimitReached, "the worker ran out of memory");
-  terminal.limit = control.began() ? wire::Terminal::Limit::kMemory : wire::Terminal::Limit::kCompile;
+  wire::Terminal terminal =
+      MakeTerminal(wire::Terminal::Kind::kLimitReached, "the worker ran out of memory");
+  terminal.limit =
+      control.began() ? wire::Terminal::Limit::kMemory : wire::Terminal::Limit::kCompile;
   return terminal;
 }
 
@@ -93,7 +96,8 @@ class ServeLoop {
           return End{*std::move(terminal), false};
         }
       }
-      // Cancel, anything else, garbage and the end of the stream all mean the same; so nothing is read any more.
+      // Cancel, anything else, garbage and the end of the stream all mean the same; so nothing is
+      // read any more.
       if (wait_set_.Ready(kParent) != 0) {
         Stop(StopCause::kCancelled);
       } else if (deadline_.PassedAt(clock_.Now())) {
@@ -152,7 +156,8 @@ class ServeLoop {
 };
 
 std::chrono::milliseconds TimeForGuest(const wire::Execute& execute) {
-  constexpr auto kLongest = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::nanoseconds::max());
+  constexpr auto kLongest =
+      std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::nanoseconds::max());
   return std::chrono::milliseconds(
       std::min(execute.remaining_ms, static_cast<std::uint64_t>(kLongest.count())));
 }
@@ -184,13 +189,16 @@ Status SendFully(wire::Channel& channel, wire::MessageId id, const wire::FromWor
   return {};
 }
 
-Status ServeRun(wire::Channel& channel, wire::MessageId id, RunHandler& handler, RunRequest request) {
+Status ServeRun(wire::Channel& channel, wire::MessageId id, RunHandler& handler,
+                RunRequest request) {
   const Result<std::size_t> stack_bytes = handler.GuestThreadStackBytes(request.execute);
   if (!stack_bytes) {
-    return SendFully(channel, id,
-                     MakeTerminal(wire::Terminal::Kind::kProtocolFailure, stack_bytes.error().message));
+    return SendFully(
+        channel, id,
+        MakeTerminal(wire::Terminal::Kind::kProtocolFailure, stack_bytes.error().message));
   }
-  // Both outlive this function if the guest thread is abandoned in it: the process then exits at once.
+  // Both outlive this function if the guest thread is abandoned in it: the process then exits at
+  // once.
   RunControl* control = BH_TRY(RunControl::Create()).release();
   const std::chrono::milliseconds time_for_guest = TimeForGuest(request.execute);
   auto* thread = new GuestThread(handler, std::move(request), *control);

@@ -17,13 +17,13 @@ namespace {
 using Kind = ArgumentTest::Kind;
 
 // Exactly what glibc passes for a thread; anything else would be a process.
-constexpr std::uint32_t kThreadFlags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD |
-                                       CLONE_SYSVSEM | CLONE_SETTLS | CLONE_PARENT_SETTID |
-                                       CLONE_CHILD_CLEARTID;
+constexpr std::uint32_t kThreadFlags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND |
+                                       CLONE_THREAD | CLONE_SYSVSEM | CLONE_SETTLS |
+                                       CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID;
 
 // Flags of descriptors, and nothing that signals, leases or locks.
-const std::vector<std::uint32_t> kFcntlCommands = {F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_DUPFD_CLOEXEC,
-                                                   F_GET_SEALS};
+const std::vector<std::uint32_t> kFcntlCommands = {F_GETFD, F_SETFD,         F_GETFL,
+                                                   F_SETFL, F_DUPFD_CLOEXEC, F_GET_SEALS};
 
 SyscallRule AllowIf(int number, std::vector<ArgumentTest> tests, Verdict otherwise) {
   return {number, Verdict::kAllow, std::move(tests), otherwise};
@@ -42,9 +42,9 @@ void Add(std::vector<SyscallRule>& rules, Verdict verdict, std::initializer_list
 void AddDangerous(std::vector<SyscallRule>& rules) {
   Add(rules, Verdict::kKill,
       {// other programs and processes
-       SYS_execve, SYS_execveat, SYS_fork, SYS_vfork, SYS_ptrace, SYS_process_vm_readv, SYS_process_vm_writev,
-       SYS_process_madvise, SYS_kill, SYS_tkill, SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo, SYS_pidfd_open,
-       SYS_pidfd_getfd, SYS_pidfd_send_signal, SYS_kcmp,
+       SYS_execve, SYS_execveat, SYS_fork, SYS_vfork, SYS_ptrace, SYS_process_vm_readv,
+       SYS_process_vm_writev, SYS_process_madvise, SYS_kill, SYS_tkill, SYS_rt_sigqueueinfo,
+       SYS_rt_tgsigqueueinfo, SYS_pidfd_open, SYS_pidfd_getfd, SYS_pidfd_send_signal, SYS_kcmp,
        // the network
        SYS_socket, SYS_socketpair, SYS_connect, SYS_bind, SYS_listen, SYS_accept, SYS_accept4,
        // attack surface of the kernel that no worker needs
@@ -52,16 +52,18 @@ void AddDangerous(std::vector<SyscallRule>& rules) {
        SYS_io_uring_register, SYS_io_setup, SYS_io_submit, SYS_keyctl, SYS_add_key, SYS_request_key,
        SYS_fanotify_init, SYS_lookup_dcookie, SYS_vmsplice, SYS_modify_ldt,
        // identity, name spaces and file systems
-       SYS_setuid, SYS_setgid, SYS_setreuid, SYS_setregid, SYS_setresuid, SYS_setresgid, SYS_setgroups,
-       SYS_setfsuid, SYS_setfsgid, SYS_capset, SYS_unshare, SYS_setns, SYS_chroot, SYS_pivot_root, SYS_mount,
-       SYS_umount2, SYS_fsopen, SYS_fspick, SYS_fsconfig, SYS_fsmount, SYS_open_tree, SYS_move_mount,
-       SYS_mount_setattr, SYS_open_by_handle_at, SYS_name_to_handle_at, SYS_mknod, SYS_mknodat,
+       SYS_setuid, SYS_setgid, SYS_setreuid, SYS_setregid, SYS_setresuid, SYS_setresgid,
+       SYS_setgroups, SYS_setfsuid, SYS_setfsgid, SYS_capset, SYS_unshare, SYS_setns, SYS_chroot,
+       SYS_pivot_root, SYS_mount, SYS_umount2, SYS_fsopen, SYS_fspick, SYS_fsconfig, SYS_fsmount,
+       SYS_open_tree, SYS_move_mount, SYS_mount_setattr, SYS_open_by_handle_at,
+       SYS_name_to_handle_at, SYS_mknod, SYS_mknodat,
        // ways around the rules on executable memory
        SYS_pkey_mprotect, SYS_personality,
        // the machine
-       SYS_init_module, SYS_finit_module, SYS_delete_module, SYS_kexec_load, SYS_kexec_file_load, SYS_reboot,
-       SYS_swapon, SYS_swapoff, SYS_acct, SYS_quotactl, SYS_syslog, SYS_iopl, SYS_ioperm, SYS_settimeofday,
-       SYS_clock_settime, SYS_clock_adjtime, SYS_adjtimex, SYS_sethostname, SYS_setdomainname, SYS_vhangup});
+       SYS_init_module, SYS_finit_module, SYS_delete_module, SYS_kexec_load, SYS_kexec_file_load,
+       SYS_reboot, SYS_swapon, SYS_swapoff, SYS_acct, SYS_quotactl, SYS_syslog, SYS_iopl,
+       SYS_ioperm, SYS_settimeofday, SYS_clock_settime, SYS_clock_adjtime, SYS_adjtimex,
+       SYS_sethostname, SYS_setdomainname, SYS_vhangup});
 }
 
 }  // namespace
@@ -70,27 +72,32 @@ std::vector<SyscallRule> BaseRules() {
   std::vector<SyscallRule> rules;
   Add(rules, Verdict::kAllow,
       {// memory and threads
-       SYS_futex, SYS_munmap, SYS_mremap, SYS_madvise, SYS_brk, SYS_sched_yield, SYS_sched_getaffinity, SYS_rseq,
-       SYS_set_robust_list, SYS_gettid, SYS_getpid, SYS_exit, SYS_exit_group,
+       SYS_futex, SYS_munmap, SYS_mremap, SYS_madvise, SYS_brk, SYS_sched_yield,
+       SYS_sched_getaffinity, SYS_rseq, SYS_set_robust_list, SYS_gettid, SYS_getpid, SYS_exit,
+       SYS_exit_group,
        // signals of its own: a trap of the guest may arrive as one
        SYS_rt_sigaction, SYS_rt_sigprocmask, SYS_rt_sigreturn, SYS_sigaltstack, SYS_restart_syscall,
        // time and randomness
        SYS_clock_gettime, SYS_clock_getres, SYS_clock_nanosleep, SYS_getrandom,
        // descriptors it holds
-       SYS_read, SYS_write, SYS_readv, SYS_writev, SYS_pread64, SYS_pwrite64, SYS_preadv, SYS_pwritev, SYS_lseek,
-       SYS_close, SYS_fstat, SYS_ftruncate, SYS_fallocate, SYS_fadvise64, SYS_fsync, SYS_fdatasync, SYS_poll,
-       SYS_ppoll, SYS_eventfd2, SYS_recvmsg, SYS_sendmsg, SYS_shutdown});
+       SYS_read, SYS_write, SYS_readv, SYS_writev, SYS_pread64, SYS_pwrite64, SYS_preadv,
+       SYS_pwritev, SYS_lseek, SYS_close, SYS_fstat, SYS_ftruncate, SYS_fallocate, SYS_fadvise64,
+       SYS_fsync, SYS_fdatasync, SYS_poll, SYS_ppoll, SYS_eventfd2, SYS_recvmsg, SYS_sendmsg,
+       SYS_shutdown});
   rules.push_back(AllowIf(SYS_clone, {OneOf(0, {kThreadFlags})}, Verdict::kKill));
   // Its flags lie in memory, where a filter cannot see them; glibc then uses clone.
   Add(rules, Verdict::kNotImplemented, {SYS_clone3});
-  // Code is mapped writable, filled and then made executable: never both, and never executable from the start.
+  // Code is mapped writable, filled and then made executable: never both, and never executable from
+  // the start.
   rules.push_back(AllowIf(SYS_mmap, {{Kind::kNoBitOf, 2, PROT_EXEC, {}}}, Verdict::kKill));
-  rules.push_back(AllowIf(SYS_mprotect, {{Kind::kNotAllOf, 2, PROT_WRITE | PROT_EXEC, {}}}, Verdict::kKill));
+  rules.push_back(
+      AllowIf(SYS_mprotect, {{Kind::kNotAllOf, 2, PROT_WRITE | PROT_EXEC, {}}}, Verdict::kKill));
   rules.push_back(AllowIf(SYS_fcntl, {OneOf(1, kFcntlCommands)}, Verdict::kNotImplemented));
   // abort(3) signals its own thread.
   rules.push_back(AllowIf(SYS_tgkill, {{Kind::kOwnProcess, 0, 0, {}}}, Verdict::kKill));
   // The step to the guest phase: its own memory limit, and one more filter.
-  rules.push_back(AllowIf(SYS_prlimit64, {OneOf(0, {0}), OneOf(1, {RLIMIT_DATA})}, Verdict::kNotImplemented));
+  rules.push_back(
+      AllowIf(SYS_prlimit64, {OneOf(0, {0}), OneOf(1, {RLIMIT_DATA})}, Verdict::kNotImplemented));
   rules.push_back(AllowIf(SYS_seccomp, {OneOf(0, {SECCOMP_SET_MODE_FILTER})}, Verdict::kKill));
   AddDangerous(rules);
   return rules;
@@ -99,8 +106,9 @@ std::vector<SyscallRule> BaseRules() {
 std::vector<SyscallRule> DirectoryRules() {
   std::vector<SyscallRule> rules;
   Add(rules, Verdict::kAllow,
-      {SYS_openat2, SYS_openat, SYS_newfstatat, SYS_statx, SYS_getdents64, SYS_mkdirat, SYS_unlinkat,
-       SYS_renameat, SYS_renameat2, SYS_linkat, SYS_symlinkat, SYS_readlinkat, SYS_utimensat});
+      {SYS_openat2, SYS_openat, SYS_newfstatat, SYS_statx, SYS_getdents64, SYS_mkdirat,
+       SYS_unlinkat, SYS_renameat, SYS_renameat2, SYS_linkat, SYS_symlinkat, SYS_readlinkat,
+       SYS_utimensat});
   return rules;
 }
 

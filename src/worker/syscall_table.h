@@ -1,4 +1,5 @@
-// Which system calls a locked-down worker may make: plain data, read by seccomp_filter.cc and by its test.
+// Which system calls a locked-down worker may make: plain data, read by seccomp_filter.cc and by
+// its test.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +10,13 @@ namespace bulkhead::worker {
 
 enum class Verdict : std::uint8_t {
   kAllow,
-  kNotImplemented,  // ENOSYS: what a program expects from an older kernel, so it falls back or reports an error
-  kKill,            // SIGSYS to the whole process: only code that has been taken over makes this call
+  kNotImplemented,  // ENOSYS: what a program expects from an older kernel, so it falls back or
+                    // reports an error
+  kKill,  // SIGSYS to the whole process: only code that has been taken over makes this call
 };
 
-// A condition on one argument. The kernel reads the arguments concerned as 32-bit values or as flags below bit 32, so
-// the low word decides.
+// A condition on one argument. The kernel reads the arguments concerned as 32-bit values or as
+// flags below bit 32, so the low word decides.
 struct ArgumentTest {
   enum class Kind : std::uint8_t {
     kNone,        // always true
@@ -40,9 +42,11 @@ struct SyscallRule {
 
 // From lock-down on. A number that stands in no table gets kNotImplemented.
 std::vector<SyscallRule> BaseRules();
-// As well, if the guest may use directories: calls that take paths. Landlock bounds what they reach.
+// As well, if the guest may use directories: calls that take paths. Landlock bounds what they
+// reach.
 std::vector<SyscallRule> DirectoryRules();
-// On top, once the guest's code is compiled; a number not named here stays as the tables above have it.
+// On top, once the guest's code is compiled; a number not named here stays as the tables above have
+// it.
 std::vector<SyscallRule> GuestPhaseRules();
 
 }  // namespace bulkhead::worker

@@ -30,7 +30,8 @@ struct Incoming {
   wire::ToWorker message;
 };
 
-// The next message, waiting as long as it takes; nullopt when the parent closed the channel instead.
+// The next message, waiting as long as it takes; nullopt when the parent closed the channel
+// instead.
 Result<std::optional<Incoming>> ReceiveMessage(wire::Channel& channel) {
   const MonotonicClock clock;
   WaitSet wait_set;
@@ -62,8 +63,8 @@ Result<LockdownRequest> RequestFrom(const wire::Hello& hello, wire::Channel& cha
   }
   LockdownRequest request;
   for (const wire::Hello::Directory& directory : hello.directories) {
-    request.directories.push_back({std::move(channel.TakeDescriptors(1).front()), directory.guest_path,
-                                   directory.writable});
+    request.directories.push_back(
+        {std::move(channel.TakeDescriptors(1).front()), directory.guest_path, directory.writable});
   }
   request.scratch_bytes = hello.scratch_bytes;
   request.limits.data_bytes = hello.compile_memory_bytes;
@@ -94,7 +95,8 @@ Result<std::optional<LockedDown>> AnswerHello(wire::Channel& channel, wire::Mess
   return *std::move(locked);
 }
 
-// The parent admitted these very bytes: nobody can have changed them since, and nobody can from here on.
+// The parent admitted these very bytes: nobody can have changed them since, and nobody can from
+// here on.
 Result<std::span<const std::uint8_t>> MapModule(BorrowedFd module, std::uint64_t bytes) {
   const int seals = fcntl(module.get(), F_GET_SEALS);
   if (seals < 0 || (seals & kModuleSeals) != kModuleSeals) {
@@ -116,7 +118,8 @@ Result<std::span<const std::uint8_t>> MapModule(BorrowedFd module, std::uint64_t
 
 // Takes the descriptors in the order Execute documents.
 Result<RunRequest> RequestFrom(wire::Execute execute, LockedDown locked, wire::Channel& channel) {
-  const int announced = 1 + static_cast<int>(execute.has_stdin) + static_cast<int>(execute.has_stdout) +
+  const int announced = 1 + static_cast<int>(execute.has_stdin) +
+                        static_cast<int>(execute.has_stdout) +
                         static_cast<int>(execute.has_stderr) + static_cast<int>(execute.has_output);
   if (channel.descriptor_count() != static_cast<std::size_t>(announced)) {
     return ProtocolError(fmt::format("Execute announces {} descriptors and carries {}", announced,
@@ -126,7 +129,8 @@ Result<RunRequest> RequestFrom(wire::Execute execute, LockedDown locked, wire::C
     return present ? std::move(channel.TakeDescriptors(1).front()) : UniqueFd();
   };
   const UniqueFd module = take_if(true);
-  const std::span<const std::uint8_t> bytes = BH_TRY(MapModule(module.borrow(), execute.module_bytes));
+  const std::span<const std::uint8_t> bytes =
+      BH_TRY(MapModule(module.borrow(), execute.module_bytes));
   RunRequest request(std::move(locked.guest_phase));
   request.module = bytes;
   request.directories = std::move(locked.directories);
@@ -155,20 +159,24 @@ Status Serve(wire::Channel& channel, RunHandler& handler) {
   }
   auto* const execute = std::get_if<wire::Execute>(&second->message);
   if (execute == nullptr || second->id != id) {
-    return SendFully(channel, id, MakeTerminal(wire::Terminal::Kind::kProtocolFailure,
-                                               "Execute with the identity of Hello has to follow"));
+    return SendFully(channel, id,
+                     MakeTerminal(wire::Terminal::Kind::kProtocolFailure,
+                                  "Execute with the identity of Hello has to follow"));
   }
   RunRequest request = BH_TRY(RequestFrom(std::move(*execute), *std::move(locked), channel));
   BH_TRY(SendFully(channel, id, wire::Ready{request.execute.module_bytes}));
   return ServeRun(channel, id, handler, std::move(request));
 }
 
-bool ParentIsGone(const Error& error) { return error.sys_errno == EPIPE || error.sys_errno == ECONNRESET; }
+bool ParentIsGone(const Error& error) {
+  return error.sys_errno == EPIPE || error.sys_errno == ECONNRESET;
+}
 
 }  // namespace
 
 void WorkerMain(RunHandler& handler) {
-  // Readers may leave, and files may reach their limit: both are errors of a call, not ends of the process.
+  // Readers may leave, and files may reach their limit: both are errors of a call, not ends of the
+  // process.
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
   wire::Channel channel(UniqueFd(kChannelDescriptor), wire::Direction::kToWorker);

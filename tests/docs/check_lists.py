@@ -12,7 +12,7 @@ import sys
 def found(pattern, *files):
     """All that `pattern` captures in the files; one that finds nothing would check nothing."""
     names = {name for file in files
-             for name in re.findall(pattern, file.read_text(encoding="utf-8"))}
+             for name in re.findall(pattern, file.read_text(encoding="utf-8"), re.MULTILINE)}
     if not names:
         sys.exit(f"{pattern!r} finds nothing: this check has to follow the code")
     return names
@@ -22,6 +22,18 @@ def missing_names(document, names):
     text = document.read_text(encoding="utf-8")
     return [f"{document.name} lacks {name}" for name in sorted(names)
             if not re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text)]
+
+
+def missing_tests(document, root):
+    """Suite.Name, or Suite.Begin* for several."""
+    files = [*(root / "src").rglob("*_test.cc"), *(root / "tests").rglob("*_test.cc")]
+    tests = found(r"^TEST(?:_F|_P)?\((\w+, \w+)\)", *files)
+    named = re.findall(r"\b([A-Z]\w+)\.([A-Z]\w+|(?=\*))(\*?)",
+                       document.read_text(encoding="utf-8"))
+    return [f"{document.name} names the test {suite}.{name}{more}, which does not exist"
+            for suite, name, more in named
+            if not any(test == f"{suite}, {name}" or (more and test.startswith(f"{suite}, {name}"))
+                       for test in tests)]
 
 
 def dead_links(document):
@@ -55,7 +67,8 @@ def main():
                 *missing_names(docs / "protocol.md",
                                found(r"(?:struct|enum class) (\w+)", messages) |
                                found(r"a\.Field\(m\.(\w+)", messages)),
-                *missing_names(docs / "operations.md", operations)]
+                *missing_names(docs / "operations.md", operations),
+                *missing_tests(docs / "containment.md", root)]
     for document in [*root.glob("*.md"), *docs.rglob("*.md"), *src.glob("*/README.md")]:
         problems += dead_links(document)
     for problem in problems:

@@ -64,7 +64,9 @@ LeakGuard::LeakGuard()
 void LeakGuard::FindProcesses(std::vector<std::string>& leaks) const {
   for (const ProcessView& process : AllProcesses()) {
     const bool child = process.parent == getpid() && !children_.contains(process.pid);
-    const bool member = workers_.contains(process.group) || workers_.contains(process.session);
+    // A dead descendant waits for its reaper, which is not us.
+    const bool member = !process.zombie() &&
+                        (workers_.contains(process.group) || workers_.contains(process.session));
     if (child || member) {
       leaks.push_back("process " + std::to_string(process.pid) + " (" + process.name +
                       ") in state " + process.state);

@@ -17,8 +17,12 @@ class LeakGuard {
  public:
   LeakGuard();
 
-  // Remembers a worker, so that its group and session are looked for as well.
-  void NoteWorker(pid_t pid) { workers_.insert(pid); }
+  // Remembers a worker, so that its group and session are looked for as well. 0: there was none.
+  void NoteWorker(pid_t pid) {
+    if (pid != 0) {
+      workers_.insert(pid);
+    }
+  }
 
   // Remembers a directory in which no staging may be left.
   void NoteDirectory(const std::string& path) { directories_.insert(path); }

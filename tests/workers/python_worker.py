@@ -123,7 +123,7 @@ def terminal_completed(output_created):
 
 
 def main():
-    if os.environ:
+    if set(os.environ) - {"LC_CTYPE"}:  # Python itself adds that one
         sys.exit("the environment is not empty")
     channel = Channel()
     nonce = take_hello(channel)

@@ -1,4 +1,4 @@
-#include "wire/messages.h"
+#include "wire/message_rules.h"
 
 #include <algorithm>
 #include <numeric>

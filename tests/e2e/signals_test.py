@@ -1,0 +1,101 @@
+"""Ctrl-C and its relatives. Every signal is sent when the guest is known to run."""
+
+import json
+import os
+import signal
+import subprocess
+
+from support import BULKHEAD, PATIENCE_S, TEST_WORKER_DIR, CommandTest
+
+
+class Signals(CommandTest):
+    def start(self, module, *arguments, **options):
+        """A running command; returns once the guest executes."""
+        read_end, write_end = os.pipe()
+        process = subprocess.Popen(
+            [BULKHEAD, "run", module, "--deadline", "90s", "--report", self.path("r.json"), "--status-fd",
+             str(write_end), *arguments],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, pass_fds=[write_end],
+            **options)
+        os.close(write_end)
+        self.addCleanup(process.kill)
+        self.addCleanup(process.stderr.close)
+        self.events = os.fdopen(read_end)
+        self.addCleanup(self.events.close)
+        self.wait_for_stage("execute")
+        return process
+
+    def wait_for_stage(self, stage):
+        for line in self.events:
+            if json.loads(line).get("stage") == stage:
+                return
+        self.fail(f"the run ended before the stage {stage}")
+
+    def finish(self, process):
+        process.wait(PATIENCE_S)
+        report = json.loads(self.read("r.json"))
+        self.check_report(report)
+        self.assertEqual(report["exit_status"], process.returncode)
+        return report, process.stderr.read().decode()
+
+    def test_first_signal_cancels_with_grace(self):
+        for number, status in ((signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)):
+            process = self.start(self.guest("spin"), "--grace", "60s")
+            process.send_signal(number)
+            report, text = self.finish(process)
+            self.assertEqual(process.returncode, status)
+            self.assertEqual((report["code"], report["signal"]), ("cancelled", number))
+            self.assertIn(f"cancelled by {number.name}", text)
+
+    def test_a_sleeping_guest_is_woken(self):
+        process = self.start(self.guest("sleep"), "--grace", "60s")
+        process.send_signal(signal.SIGINT)
+        report, _ = self.finish(process)
+        self.assertEqual((process.returncode, report["code"]), (130, "cancelled"))
+
+    def test_second_signal_forces(self):
+        ignorant = os.path.join(TEST_WORKER_DIR, "ignores_cancel")
+        if not os.path.exists(ignorant):
+            self.skipTest("the test worker ignores_cancel is not built")
+        environment = self.worker_dir(lambda path: os.link(ignorant, path))
+        process = self.start(self.guest("spin"), "--grace", "60s", env=environment)
+        process.send_signal(signal.SIGINT)
+        self.wait_for_stage("stop")
+        process.send_signal(signal.SIGTERM)
+        report, text = self.finish(process)
+        self.assertEqual(process.returncode, 130)  # the first one decides
+        self.assertEqual(report["code"], "forced-containment-cancelled")
+        self.assertLess(report["elapsed_ms"], 60_000)  # the grace was not waited for
+        self.assertIn("the worker was killed", text)
+
+    def test_ignored_signals_stay_ignored(self):
+        def ignore_hangup():
+            signal.signal(signal.SIGHUP, signal.SIG_IGN)
+
+        process = self.start(self.guest("spin"), preexec_fn=ignore_hangup)
+        process.send_signal(signal.SIGHUP)
+        process.send_signal(signal.SIGTERM)
+        report, _ = self.finish(process)
+        self.assertEqual((process.returncode, report["signal"]), (143, signal.SIGTERM))
+
+    def test_cancelled_run_publishes_nothing(self):
+        self.write("destination", "old")
+        module = self.guest("write_output", END="(loop $l (br $l))")
+        process = self.start(module, "--output", "destination", cwd=self.dir)
+        process.send_signal(signal.SIGINT)
+        self.finish(process)
+        self.assertEqual(self.read("destination"), b"old")
+        self.assertEqual(sorted(os.listdir(self.dir)), ["destination", "r.json", "write_output.wasm"])
+
+    def test_reader_of_stdout_leaves(self):
+        process = subprocess.Popen(
+            [BULKHEAD, "run", self.guest("flood_stdout"), "--report", self.path("r.json")],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.addCleanup(process.stderr.close)
+        process.stdout.read(10)
+        process.stdout.close()
+        report, text = self.finish(process)
+        self.assertEqual((process.returncode, text), (141, ""))
+        self.assertEqual(report["code"], "stdout-closed")
+
+

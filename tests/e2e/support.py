@@ -1,0 +1,113 @@
+"""What the tests of the command share: the program, modules from text, a scratch folder, reports checked."""
+
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+import json_schema
+
+BIN_DIR = os.environ["BH_BIN_DIR"]
+SOURCE_DIR = os.environ["BH_SOURCE_DIR"]
+SHARE_DIR = os.environ["BH_SHARE_DIR"]
+TEST_WORKER_DIR = os.environ["BH_TEST_WORKER_DIR"]
+BULKHEAD = os.path.join(BIN_DIR, "bulkhead")
+WORKER = os.path.join(BIN_DIR, "bulkhead-wasm-worker")
+GUESTS = os.path.join(SOURCE_DIR, "tests", "wasm")
+SCHEMA = json_schema.load(os.path.join(SOURCE_DIR, "docs/report-schema/run-report-1.json"))
+
+PATIENCE_S = 100  # ends a hanging test; no expectation
+HOSTILE_TEXT = "\\1b[2J\\1b]0;owned\\07hi\\0a"  # as a WAT string: clears the screen, renames the window
+
+
+def printer(text):
+    """WAT of a guest that writes `text` (a WAT string without the quotes) to its stdout."""
+    length = len(text) - 2 * text.count("\\")  # an escape is a backslash and two digits
+    return f"""(module
+      (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
+      (memory (export "memory") 1)
+      (data (i32.const 64) "{text}")
+      (func (export "_start")
+        (i32.store (i32.const 0) (i32.const 64))
+        (i32.store (i32.const 4) (i32.const {length}))
+        (drop (call $write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 8)))))"""
+
+
+class CommandTest(unittest.TestCase):
+    """Each test gets a folder of its own as `self.dir`; the folder must hold only what the test made or named."""
+
+    maxDiff = None
+
+    def setUp(self):
+        # Beside the build: programs can be hard-linked into it.
+        self.dir = tempfile.mkdtemp(prefix="bulkhead-e2e-", dir=os.path.dirname(BIN_DIR))
+        self.addCleanup(shutil.rmtree, self.dir, ignore_errors=True)
+
+    def path(self, *names):
+        return os.path.join(self.dir, *names)
+
+    def write(self, name, content):
+        path = self.path(name)
+        with open(path, "wb") as file:
+            file.write(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    def read(self, name):
+        with open(self.path(name), "rb") as file:
+            return file.read()
+
+    def compile(self, wat, name="guest.wasm"):
+        text = self.write("source.wat", wat)
+        subprocess.run(["wat2wasm", "--enable-all", text, "-o", self.path(name)], check=True)
+        os.unlink(text)
+        return self.path(name)
+
+    def guest(self, name, **replacements):
+        """tests/wasm/NAME.wat with each upper-case word replaced, compiled."""
+        with open(os.path.join(GUESTS, name + ".wat"), encoding="utf-8") as file:
+            lines = [line.split(";;")[0] for line in file]
+        wat = "\n".join(lines)
+        for word, text in replacements.items():
+            wat = wat.replace(word, text)
+        return self.compile(wat, name + ".wasm")
+
+    def bulkhead(self, *arguments, **options):
+        options.setdefault("stdin", subprocess.DEVNULL)
+        options.setdefault("stdout", subprocess.PIPE)
+        options.setdefault("stderr", subprocess.PIPE)
+        options.setdefault("cwd", self.dir)
+        options.setdefault("timeout", PATIENCE_S)
+        return subprocess.run([BULKHEAD, *arguments], check=False, **options)
+
+    def run_with_report(self, *arguments, **options):
+        """(result, report); the report is checked against the schema and removed again."""
+        result = self.bulkhead("run", "--report", self.path("report.json"), *arguments, **options)
+        report = json.loads(self.read("report.json").decode("utf-8"))
+        os.unlink(self.path("report.json"))
+        self.check_report(report)
+        self.assertEqual(report["exit_status"], result.returncode, result.stderr)
+        return result, report
+
+    def check_report(self, report):
+        self.assertEqual(json_schema.problems(SCHEMA, report), [])
+        ledger = report["ledger"]
+        self.assertEqual(ledger["spawned"], ledger["reaped"])
+        self.assertEqual(ledger["live_workers"], 0)
+        if report["worker_pid"] is not None:
+            self.assertFalse(os.path.exists(f"/proc/{report['worker_pid']}"))
+
+    def check_says(self, result, *parts):
+        """One line of ours on stderr that contains every part."""
+        text = result.stderr.decode()
+        self.assertTrue(text.startswith("bulkhead: "), text)
+        self.assertEqual(text.count("\n"), 1, text)
+        for part in parts:
+            self.assertIn(part, text)
+
+    def worker_dir(self, make):
+        """A folder for BULKHEAD_WORKER_DIR in which make(path) has put the worker program."""
+        os.mkdir(self.path("workers"))
+        make(self.path("workers", "bulkhead-wasm-worker"))
+        return {**os.environ, "BULKHEAD_WORKER_DIR": self.path("workers")}
