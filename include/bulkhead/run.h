@@ -63,7 +63,7 @@ struct RunLimits {
 
 struct DirectoryGrant {
   std::string host_path;   // an existing directory
-  std::string guest_path;  // absolute, as the guest sees it
+  std::string guest_path;  // the preopen's name, as the guest sees it: "/data", "."
   bool writable = false;
 };
 

@@ -1,11 +1,13 @@
-// `bulkhead doctor`: what the machine offers, and the proof: a module that runs in the default containment.
+// `bulkhead doctor`: what the machine offers, and the proof: a module that runs in the default
+// containment.
 #include <bulkhead/module.h>
 #include <bulkhead/run.h>
+
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <array>
 #include <chrono>
-#include <unistd.h>
 
 #include "base/strings.h"
 #include "cli/commands.h"
@@ -23,11 +25,11 @@ constexpr int kExitNotContained = 1;
 
 // (module (func (export "_start")))
 constexpr std::array<std::uint8_t, 36> kTinyModule{
-    0x00, 0x61, 0x73, 0x6d, 0x01, 0x00, 0x00, 0x00,  // magic, version
-    0x01, 0x04, 0x01, 0x60, 0x00, 0x00,              // type: () -> ()
-    0x03, 0x02, 0x01, 0x00,                          // one function of it
+    0x00, 0x61, 0x73, 0x6d, 0x01, 0x00, 0x00, 0x00,                        // magic, version
+    0x01, 0x04, 0x01, 0x60, 0x00, 0x00,                                    // type: () -> ()
+    0x03, 0x02, 0x01, 0x00,                                                // one function of it
     0x07, 0x0a, 0x01, 0x06, '_',  's',  't',  'a',  'r', 't', 0x00, 0x00,  // exported
-    0x0a, 0x04, 0x01, 0x02, 0x00, 0x0b};             // its empty body
+    0x0a, 0x04, 0x01, 0x02, 0x00, 0x0b};                                   // its empty body
 
 Result<RunReport> RunTinyModule(const std::string& worker) {
   const auto runtime = BH_TRY(Runtime::Create({}));
@@ -41,14 +43,16 @@ Result<RunReport> RunTinyModule(const std::string& worker) {
 }
 
 MachineCheck Failed(std::string name, std::string finding, std::string fix) {
-  return {std::move(name), CheckState::kMissing, std::move(finding), "nothing can be run", std::move(fix)};
+  return {std::move(name), CheckState::kMissing, std::move(finding), "nothing can be run",
+          std::move(fix)};
 }
 
 void CheckWorker(MachineReport& machine) {
   const auto worker = FindWorker(kWasmWorkerName);
   if (!worker) {
-    machine.checks.push_back(Failed("worker", worker.error().message,
-                                    "install the worker beside this program, or set BULKHEAD_WORKER_DIR"));
+    machine.checks.push_back(
+        Failed("worker", worker.error().message,
+               "install the worker beside this program, or set BULKHEAD_WORKER_DIR"));
     return;
   }
   machine.checks.push_back({"worker", CheckState::kOk, *worker, {}, {}});
@@ -66,10 +70,13 @@ void CheckWorker(MachineReport& machine) {
   }
   machine.contained = true;
   machine.containment = report->containment;
-  machine.checks.push_back({"trial-run", CheckState::kOk,
-                            fmt::format("a module ran contained in {} ({})", FormatDuration(report->elapsed),
-                                        fmt::join(report->containment, ", ")),
-                            {}, {}});
+  machine.checks.push_back(
+      {"trial-run",
+       CheckState::kOk,
+       fmt::format("a module ran contained in {} ({})", FormatDuration(report->elapsed),
+                   fmt::join(report->containment, ", ")),
+       {},
+       {}});
 }
 
 std::string ChecksText(const MachineReport& machine, bool colours) {
@@ -82,8 +89,8 @@ std::string ChecksText(const MachineReport& machine, bool colours) {
     constexpr std::size_t kStateColumns = 8;
     constexpr std::size_t kNameColumns = 15;
     const std::string state = fmt::format("{:<{}}", CheckStateName(check.state), kStateColumns);
-    text += fmt::format("{}  {:<{}}  {}\n", Coloured(state, colour, colours), check.name, kNameColumns,
-                        Printable(check.finding));
+    text += fmt::format("{}  {:<{}}  {}\n", Coloured(state, colour, colours), check.name,
+                        kNameColumns, Printable(check.finding));
     if (check.state != CheckState::kOk) {
       const std::string indent(kStateColumns + kNameColumns + 4, ' ');
       text += fmt::format("{}cost: {}\n{}fix:  {}\n", indent, check.cost, indent, check.fix);
@@ -100,7 +107,8 @@ int CmdDoctor(const DoctorOptions& options) {
   machine.checks = CheckMachine();
   CheckWorker(machine);
   const bool colours = TerminalOf(BorrowedFd(STDOUT_FILENO)).colours;
-  const int printed = PrintResult(options.json ? DoctorJson(machine) : ChecksText(machine, colours));
+  const int printed =
+      PrintResult(options.json ? DoctorJson(machine) : ChecksText(machine, colours));
   if (printed != kExitOk) {
     return printed;
   }

@@ -1,6 +1,8 @@
-// `bulkhead inspect`: admission's view of a module. Text is translated in a worker; nothing of the module is run.
+// `bulkhead inspect`: admission's view of a module. Text is translated in a worker; nothing of the
+// module is run.
 #include <bulkhead/module.h>
 #include <bulkhead/run.h>
+
 #include <fmt/core.h>
 
 #include <utility>
@@ -45,21 +47,23 @@ Result<Inspection> Look(const std::string& path, int& signal) {
 
 std::string Pages(const ModuleInfo::Memory& memory) {
   constexpr std::uint64_t kPageKibibytes = 64;
-  const std::string most = memory.pages_max ? fmt::format(" to {}", *memory.pages_max) : " and more";
+  const std::string most =
+      memory.pages_max ? fmt::format(" to {}", *memory.pages_max) : " and more";
   return fmt::format("{}{} pages of {} KiB", memory.pages_min, most, kPageKibibytes);
 }
 
 std::string InspectionText(const std::string& path, const Inspection& inspection) {
   const ModuleInfo& info = inspection.info;
-  std::string text = fmt::format("{}: {}\n", path, inspection.refusals.empty() ? "admissible" : "refused");
+  std::string text =
+      fmt::format("{}: {}\n", path, inspection.refusals.empty() ? "admissible" : "refused");
   for (const Refusal& refusal : inspection.refusals) {
     text += fmt::format("  {}: {}\n", refusal.code, refusal.detail);
   }
   if (info.profile == Profile::kAuto) {
     return text;
   }
-  text += fmt::format("profile:   {}\nsize:      {} bytes, {} functions\n", ProfileName(info.profile),
-                      info.bytes, info.functions);
+  text += fmt::format("profile:   {}\nsize:      {} bytes, {} functions\n",
+                      ProfileName(info.profile), info.bytes, info.functions);
   for (const ModuleInfo::Memory& memory : info.memories) {
     text += fmt::format("memory:    {}{}{}{}\n", Pages(memory), memory.imported ? ", imported" : "",
                         memory.shared ? ", shared" : "", memory.memory64 ? ", 64-bit" : "");
@@ -68,13 +72,15 @@ std::string InspectionText(const std::string& path, const Inspection& inspection
     text += fmt::format("import:    {} {}.{} {}\n", item.kind, item.module, item.name, item.type);
   }
   if (info.import_count > info.imports.size()) {
-    text += fmt::format("           and {} more imports\n", info.import_count - info.imports.size());
+    text +=
+        fmt::format("           and {} more imports\n", info.import_count - info.imports.size());
   }
   for (const ModuleInfo::Export& item : info.exports) {
     text += fmt::format("export:    {} {} {}\n", item.kind, item.name, item.type);
   }
   if (info.export_count > info.exports.size()) {
-    text += fmt::format("           and {} more exports\n", info.export_count - info.exports.size());
+    text +=
+        fmt::format("           and {} more exports\n", info.export_count - info.exports.size());
   }
   return text;
 }

@@ -1,5 +1,7 @@
-// `bulkhead run`: the command's half of one run. The library's half is RunModule (oneshot/run_module.cc).
+// `bulkhead run`: the command's half of one run. The library's half is RunModule
+// (oneshot/run_module.cc).
 #include <bulkhead/deadline.h>
+
 #include <fmt/core.h>
 #include <unistd.h>
 
@@ -42,7 +44,8 @@ struct Invocation {
   Terminal terminal;
   MonotonicTime start;
   EventRelay relay;
-  std::unique_ptr<Interrupts> interrupts;  // until the report is written: a late Ctrl-C must not lose it
+  std::unique_ptr<Interrupts>
+      interrupts;  // until the report is written: a late Ctrl-C must not lose it
   RunRecord record;
 };
 
@@ -50,9 +53,10 @@ void SayGrants(const RunOptions& options) {
   const auto writable = std::find_if(options.directories.begin(), options.directories.end(),
                                      [](const DirectoryGrant& grant) { return grant.writable; });
   if (writable != options.directories.end() && !options.quiet) {
-    Say(fmt::format("--dir-rw: what the guest writes to {} goes straight to the host and stays, also when the "
-                    "run fails",
-                    Quoted(writable->host_path)));
+    Say(fmt::format(
+        "--dir-rw: what the guest writes to {} goes straight to the host and stays, also when the "
+        "run fails",
+        Quoted(writable->host_path)));
   }
 }
 
@@ -68,7 +72,9 @@ Result<ModuleSource> Binary(Invocation& run, Runtime& runtime, ModuleSource sour
   return converted;
 }
 
-nanoseconds Passed(const Invocation& run) { return std::chrono::steady_clock::now() - run.start; }
+nanoseconds Passed(const Invocation& run) {
+  return std::chrono::steady_clock::now() - run.start;
+}
 
 // One deadline covers reading and converting as well; what is left is the library's.
 nanoseconds Remaining(const Invocation& run) {
@@ -84,7 +90,8 @@ void CountPreparation(const Invocation& run, nanoseconds preparation, RunReport&
   for (LimitUse& limit : report.limits) {
     if (limit.name == "deadline-ms") {
       const auto ms = [](auto duration) {
-        return static_cast<std::uint64_t>(duration_cast<std::chrono::milliseconds>(duration).count());
+        return static_cast<std::uint64_t>(
+            duration_cast<std::chrono::milliseconds>(duration).count());
       };
       limit.used = ms(report.elapsed);
       limit.cap = ms(run.options.limits.deadline);
@@ -95,6 +102,9 @@ void CountPreparation(const Invocation& run, nanoseconds preparation, RunReport&
 // The steps of the run; an Error is the end of it before the library could report.
 Status Perform(Invocation& run) {
   const RunOptions& options = run.options;
+  if (options.status_fd) {
+    BH_TRY(CheckStatusFd(*options.status_fd));  // first: the number must not be a descriptor of ours
+  }
   PreparedRun prepared = BH_TRY(PrepareRun(options));
   RunRequest& request = prepared.request;
   ModulePolicy policy;
@@ -144,13 +154,6 @@ int Conclude(Invocation& run, const std::optional<ReportDestination>& destinatio
 }  // namespace
 
 int CmdRun(const RunOptions& options) {
-  // Before anything is opened: the number must be the caller's descriptor, not one of ours.
-  if (options.status_fd) {
-    if (const Status open = CheckStatusFd(*options.status_fd); !open) {
-      Say(open.error().message);
-      return kExitUsage;
-    }
-  }
   std::optional<ReportDestination> destination;
   if (!options.report_path.empty()) {
     auto resolved = ReportDestination::Resolve(options.report_path);

@@ -1,4 +1,5 @@
-// `bulkhead version`, `bulkhead help` and the hidden `bulkhead --generate`: texts made from constants.
+// `bulkhead version`, `bulkhead help` and the hidden `bulkhead --generate`: texts made from
+// constants.
 #include <fmt/core.h>
 
 #include <string>
@@ -18,7 +19,8 @@ namespace bulkhead::cli {
 namespace {
 
 VersionInfo ThisVersion() {
-  return {BH_VERSION, std::string(wire::BuildId()), wire::kProtocolVersion, "wasmtime", BH_ENGINE_VERSION};
+  return {BH_VERSION, std::string(wire::BuildId()), wire::kProtocolVersion, "wasmtime",
+          BH_ENGINE_VERSION};
 }
 
 }  // namespace
@@ -28,8 +30,9 @@ int CmdVersion(const VersionOptions& options) {
   if (options.json) {
     return PrintResult(VersionJson(info));
   }
-  return PrintResult(fmt::format("bulkhead {}\nbuild     {}\nprotocol  {}\nengine    {} {}\n", info.version,
-                                 info.build_id, info.protocol_version, info.engine, info.engine_version));
+  return PrintResult(fmt::format("bulkhead {}\nbuild     {}\nprotocol  {}\nengine    {} {}\n",
+                                 info.version, info.build_id, info.protocol_version, info.engine,
+                                 info.engine_version));
 }
 
 int CmdHelp(const HelpOptions& options) {

@@ -1,4 +1,5 @@
-// The commands, each from its options to the exit status. They print; nothing else in this folder but text_io does.
+// The commands, each from its options to the exit status. They print; nothing else in this folder
+// but text_io does.
 #pragma once
 
 #include <span>

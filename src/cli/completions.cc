@@ -107,9 +107,9 @@ std::string ZshOption(const OptionSpec& option) {
   const std::string help = Escaped(option.help, "[]:\\");
   const std::string_view repeat = option.repeatable ? "*" : "";
   const std::string_view attached = option.is_flag() ? "" : "=";
-  std::string out = fmt::format(
-      "        {}\n", SingleQuoted(fmt::format("{}{}{}[{}]{}", repeat, option.name, attached, help,
-                                               ZshValue(option))));
+  std::string out =
+      fmt::format("        {}\n", SingleQuoted(fmt::format("{}{}{}[{}]{}", repeat, option.name,
+                                                           attached, help, ZshValue(option))));
   if (!option.short_name.empty()) {
     out += fmt::format("        {}\n", SingleQuoted(fmt::format("{}[{}]{}", option.short_name, help,
                                                                 ZshValue(option))));
@@ -118,7 +118,9 @@ std::string ZshOption(const OptionSpec& option) {
 }
 
 // Fish escapes backslash and quote inside single quotes.
-std::string FishQuoted(std::string_view text) { return "'" + Escaped(text, "\\'") + "'"; }
+std::string FishQuoted(std::string_view text) {
+  return "'" + Escaped(text, "\\'") + "'";
+}
 
 std::string FishOption(const CommandSpec& command, const OptionSpec& option) {
   std::string out = fmt::format("complete -c bulkhead -n '__fish_seen_subcommand_from {}' -l {}",
@@ -174,8 +176,8 @@ std::string ZshCompletion() {
       "  local -a commands\n"
       "  commands=(\n";
   for (const CommandSpec& command : Commands()) {
-    out += fmt::format("    {}\n",
-                       SingleQuoted(fmt::format("{}:{}", command.name, command.summary)));
+    out +=
+        fmt::format("    {}\n", SingleQuoted(fmt::format("{}:{}", command.name, command.summary)));
   }
   out +=
       "    'help:explain a command'\n"

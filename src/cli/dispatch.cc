@@ -14,16 +14,21 @@ namespace {
 
 struct Dispatch {
   int operator()(const RunOptions& options) const { return CmdRun(options); }
+
   int operator()(const InspectOptions& options) const { return CmdInspect(options); }
+
   int operator()(const DoctorOptions& options) const { return CmdDoctor(options); }
+
   int operator()(const VersionOptions& options) const { return CmdVersion(options); }
+
   int operator()(const HelpOptions& options) const { return CmdHelp(options); }
+
   int operator()(const GenerateOptions& options) const { return CmdGenerate(options); }
 };
 
 // A reader that left is an error of write(2) here, not a reason to die.
 void IgnoreSigpipe() {
-  struct sigaction ignore {};
+  struct sigaction ignore{};
   ignore.sa_handler = SIG_IGN;
   sigaction(SIGPIPE, &ignore, nullptr);
 }

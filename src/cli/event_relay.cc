@@ -33,7 +33,8 @@ void EventRelay::WriteLine(std::string_view line) {
 Status CheckStatusFd(int fd) {
   const int flags = fcntl(fd, F_GETFL);
   if (flags < 0) {
-    return Fail(ErrorCode::kInvalidArgument, fmt::format("--status-fd: descriptor {} is not open", fd));
+    return Fail(ErrorCode::kInvalidArgument,
+                fmt::format("--status-fd: descriptor {} is not open", fd));
   }
   if ((flags & O_ACCMODE) == O_RDONLY) {
     return Fail(ErrorCode::kInvalidArgument,

@@ -1,5 +1,5 @@
-// Receives the stages of a run on the run's thread and hands them on: to --status-fd as JSON lines, to the live line as
-// the current state. Thread-safe.
+// Receives the stages of a run on the run's thread and hands them on: to --status-fd as JSON lines,
+// to the live line as the current state. Thread-safe.
 #pragma once
 
 #include <bulkhead/observer.h>
@@ -25,6 +25,7 @@ class EventRelay final : public Observer {
   void set_task(std::string_view task) { task_ = task; }
 
   Stage stage() const { return stage_.load(); }
+
   int worker_pid() const { return worker_pid_.load(); }
 
  private:

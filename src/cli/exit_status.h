@@ -8,7 +8,8 @@
 namespace bulkhead::cli {
 
 inline constexpr int kExitOk = 0;
-inline constexpr int kExitGuestMax = 119;  // guest codes above share it, so that our own stay distinct
+inline constexpr int kExitGuestMax =
+    119;  // guest codes above share it, so that our own stay distinct
 inline constexpr int kExitOutOfFuel = 120;
 inline constexpr int kExitLimit = 121;
 inline constexpr int kExitUsage = 122;

@@ -86,7 +86,8 @@ TEST(ExitStatus, EveryOutcomeCodeHasItsStatus) {
 }
 
 TEST(ExitStatus, SignalDecidesTheStatusOfACancelledRun) {
-  for (const OutcomeCode code : {OutcomeCode::kCancelled, OutcomeCode::kForcedContainmentCancelled}) {
+  for (const OutcomeCode code :
+       {OutcomeCode::kCancelled, OutcomeCode::kForcedContainmentCancelled}) {
     EXPECT_EQ(ExitStatusOf(OutcomeOf(code), SIGINT), 130);
     EXPECT_EQ(ExitStatusOf(OutcomeOf(code), SIGTERM), 143);
     EXPECT_EQ(ExitStatusOf(OutcomeOf(code), SIGHUP), 129);
@@ -100,8 +101,9 @@ TEST(Case, G10GuestCodesNeverLookLikeOurs) {
   const struct {
     std::int32_t code;
     int status;
-  } rows[] = {{1, 1},     {3, 3},     {119, 119}, {120, 119}, {124, 119},        {125, 119},
+  } rows[] = {{1, 1},     {3, 3},     {119, 119}, {120, 119}, {124, 119},       {125, 119},
               {126, 119}, {137, 119}, {255, 119}, {256, 119}, {INT32_MAX, 119}, {-1, 119}};
+
   for (const auto& row : rows) {
     Outcome outcome = OutcomeOf(OutcomeCode::kNonzeroExit);
     outcome.guest_exit = row.code;

@@ -1,4 +1,5 @@
-// Help, man page and completions name everything in the table; what shells and man make of them is tested end to end.
+// Help, man page and completions name everything in the table; what shells and man make of them is
+// tested end to end.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,7 +21,9 @@ std::string Replaced(std::string text, std::string_view from, std::string_view t
   return text;
 }
 
-bool Contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
+bool Contains(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
 
 TEST(GeneratedText, EveryOptionIsEverywhere) {
   const std::string man = Replaced(ManPage("1.2.3"), "\\-", "-");

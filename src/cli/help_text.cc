@@ -1,6 +1,6 @@
 #include "cli/help_text.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <string_view>
@@ -12,8 +12,10 @@ namespace {
 constexpr std::size_t kColumns = 80;
 constexpr std::size_t kHelpColumn = 26;  // where the explanations start
 
-// Appends `text` broken at blanks, each line indented by `indent`; the cursor is at `column` to begin with.
-void AppendWrapped(std::string& out, std::string_view text, std::size_t indent, std::size_t column) {
+// Appends `text` broken at blanks, each line indented by `indent`; the cursor is at `column` to
+// begin with.
+void AppendWrapped(std::string& out, std::string_view text, std::size_t indent,
+                   std::size_t column) {
   bool line_start = true;
   while (!text.empty()) {
     const std::string_view word = text.substr(0, text.find(' '));
@@ -52,21 +54,20 @@ std::string OptionLeft(const OptionSpec& option) {
 }
 
 std::string OptionRight(const OptionSpec& option) {
-  std::string text(option.help);
+  std::string notes;
+  const auto add = [&](std::string_view note) {
+    notes += fmt::format("{}{}", notes.empty() ? "" : "; ", note);
+  };
   if (!option.choices.empty()) {
-    std::string list;
-    for (const std::string_view choice : option.choices) {
-      list += fmt::format("{}{}", list.empty() ? ": " : ", ", choice);
-    }
-    text += list;
+    add(fmt::format("one of: {}", fmt::join(option.choices, ", ")));
   }
   if (!option.fallback.empty()) {
-    text += fmt::format(" (default: {})", option.fallback);
+    add(fmt::format("default: {}", option.fallback));
   }
   if (option.repeatable) {
-    text += " (repeatable)";
+    add("repeatable");
   }
-  return text;
+  return notes.empty() ? std::string(option.help) : fmt::format("{} ({})", option.help, notes);
 }
 
 void AppendOptions(std::string& out, const CommandSpec& command) {

@@ -31,11 +31,11 @@ std::optional<std::string> RealPath(const std::string& path) {
 }
 
 std::string DirectoryFault(const std::string& directory) {
-  struct stat entry {};
+  struct stat entry{};
   if (stat(directory.c_str(), &entry) != 0) {
-    return errno == ENOENT
-               ? fmt::format("the directory {} does not exist", Quoted(directory))
-               : fmt::format("the directory {} cannot be reached: {}", Quoted(directory), ErrnoText(errno));
+    return errno == ENOENT ? fmt::format("the directory {} does not exist", Quoted(directory))
+                           : fmt::format("the directory {} cannot be reached: {}",
+                                         Quoted(directory), ErrnoText(errno));
   }
   if (!S_ISDIR(entry.st_mode)) {
     return fmt::format("{} is not a directory", Quoted(directory));

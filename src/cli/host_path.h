@@ -14,7 +14,8 @@ struct HostPath {
 
 HostPath SplitPath(std::string_view path);
 
-// Absolute and without links, nullopt if something of it does not exist or cannot be reached (errno says why).
+// Absolute and without links, nullopt if something of it does not exist or cannot be reached (errno
+// says why).
 std::optional<std::string> RealPath(const std::string& path);
 
 // Why no file can be created in `directory`: a sentence, empty if one can.

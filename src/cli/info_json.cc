@@ -27,8 +27,8 @@ Json MemoriesJson(const ModuleInfo& info) {
 Json ImportsJson(const ModuleInfo& info) {
   Json json = Json::array();
   for (const ModuleInfo::Import& item : info.imports) {
-    json.push_back(
-        Json{{"module", item.module}, {"name", item.name}, {"kind", item.kind}, {"type", item.type}});
+    json.push_back(Json{
+        {"module", item.module}, {"name", item.name}, {"kind", item.kind}, {"type", item.type}});
   }
   return json;
 }
@@ -49,21 +49,21 @@ std::string InspectionJson(const std::string& path, const Inspection& inspection
   for (const Refusal& refusal : inspection.refusals) {
     refusals.push_back(Json{{"code", refusal.code}, {"detail", refusal.detail}});
   }
-  return Dump(Json{{"schema", "bulkhead.inspection/1"},
-                   {"path", path},
-                   {"admissible", inspection.refusals.empty()},
-                   {"refusals", std::move(refusals)},
-                   {"profile", info.profile == Profile::kAuto ? Json(nullptr)
-                                                              : Json(ProfileName(info.profile))},
-                   {"bytes", info.bytes},
-                   {"functions", info.functions},
-                   {"has_start_section", info.has_start_section},
-                   {"memories", MemoriesJson(info)},
-                   {"import_count", info.import_count},
-                   {"imports", ImportsJson(info)},
-                   {"export_count", info.export_count},
-                   {"exports", ExportsJson(info)},
-                   {"custom_sections", info.custom_sections}});
+  return Dump(Json{
+      {"schema", "bulkhead.inspection/1"},
+      {"path", path},
+      {"admissible", inspection.refusals.empty()},
+      {"refusals", std::move(refusals)},
+      {"profile", info.profile == Profile::kAuto ? Json(nullptr) : Json(ProfileName(info.profile))},
+      {"bytes", info.bytes},
+      {"functions", info.functions},
+      {"has_start_section", info.has_start_section},
+      {"memories", MemoriesJson(info)},
+      {"import_count", info.import_count},
+      {"imports", ImportsJson(info)},
+      {"export_count", info.export_count},
+      {"exports", ExportsJson(info)},
+      {"custom_sections", info.custom_sections}});
 }
 
 std::string DoctorJson(const MachineReport& report) {

@@ -19,7 +19,8 @@ struct VersionInfo {
   std::string engine_version;
 };
 
-// Schemas bulkhead.inspection/1, bulkhead.doctor/1, bulkhead.version/1; pretty-printed, with a final newline.
+// Schemas bulkhead.inspection/1, bulkhead.doctor/1, bulkhead.version/1; pretty-printed, with a
+// final newline.
 std::string InspectionJson(const std::string& path, const Inspection& inspection);
 std::string DoctorJson(const MachineReport& report);
 std::string VersionJson(const VersionInfo& info);

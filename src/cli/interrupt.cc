@@ -17,11 +17,12 @@ namespace {
 enum Key { kStop, kSignal };
 
 bool IsIgnored(int signal) {
-  struct sigaction action {};
+  struct sigaction action{};
   return sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 
-// Without those the parent chose to ignore (nohup, background jobs): a blocked signal is queued even if ignored.
+// Without those the parent chose to ignore (nohup, background jobs): a blocked signal is queued
+// even if ignored.
 sigset_t StopSignals() {
   sigset_t set;
   sigemptyset(&set);
@@ -59,7 +60,8 @@ Status Interrupts::Start() {
     thread_ = std::thread(&Interrupts::Listen, this);
   } catch (const std::system_error& error) {
     pthread_sigmask(SIG_SETMASK, &old_mask_, nullptr);
-    return Fail(ErrnoError(ErrorCode::kResourceExhausted, "pthread_create", "", error.code().value()));
+    return Fail(
+        ErrnoError(ErrorCode::kResourceExhausted, "pthread_create", "", error.code().value()));
   }
   return {};
 }

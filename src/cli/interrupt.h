@@ -1,12 +1,13 @@
 // Ctrl-C and its relatives: the first SIGINT, SIGTERM or SIGHUP cancels, the second forces.
 //
-// The three are blocked (threads made later inherit that) and read by a thread of this object; create it while the
-// program has one thread. A signal that was ignored when the program started stays ignored. After destruction the
-// signals have their default effect again.
+// The three are blocked (threads made later inherit that) and read by a thread of this object;
+// create it while the program has one thread. A signal that was ignored when the program started
+// stays ignored. After destruction the signals have their default effect again.
 #pragma once
 
 #include <bulkhead/cancellation.h>
 #include <bulkhead/result.h>
+
 #include <signal.h>
 
 #include <atomic>
@@ -28,7 +29,9 @@ class Interrupts {
   ~Interrupts();
 
   CancelToken cancel() const { return cancel_.token(); }
+
   CancelToken force() const { return force_.token(); }
+
   // Number of the first signal, 0 as long as there was none. Any thread.
   int first_signal() const { return first_signal_.load(); }
 

@@ -33,8 +33,8 @@ TEST(Interrupts, FirstSignalCancelsSecondForces) {
 }
 
 TEST(Interrupts, AnIgnoredSignalStaysIgnored) {
-  struct sigaction ignore {};
-  struct sigaction old {};
+  struct sigaction ignore{};
+  struct sigaction old{};
   ignore.sa_handler = SIG_IGN;
   ASSERT_EQ(sigaction(SIGHUP, &ignore, &old), 0);
   {
@@ -53,7 +53,9 @@ TEST(Interrupts, MaskIsRestored) {
   sigset_t before;
   sigset_t after;
   ASSERT_EQ(pthread_sigmask(SIG_SETMASK, nullptr, &before), 0);
-  { ASSERT_TRUE(Interrupts::Create()); }
+  {
+    ASSERT_TRUE(Interrupts::Create());
+  }
   ASSERT_EQ(pthread_sigmask(SIG_SETMASK, nullptr, &after), 0);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     EXPECT_EQ(sigismember(&before, signal), sigismember(&after, signal));

@@ -17,6 +17,7 @@
 #include <cerrno>
 #include <charconv>
 #include <fstream>
+#include <memory>
 
 #include "base/errno_error.h"
 #include "base/strings.h"
@@ -56,14 +57,13 @@ MachineCheck CheckKernel() {
   const std::string_view release = static_cast<const char*>(name.release);
   int major = 0;
   int minor = 0;
-  const char* end = release.data() + release.size();
-  const auto first = std::from_chars(release.data(), end, major);
+  const char* const end = std::to_address(release.end());
+  const auto first = std::from_chars(std::to_address(release.begin()), end, major);
   if (first.ptr != end) {
     std::from_chars(first.ptr + 1, end, minor);
   }
-  const std::string finding =
-      fmt::format("{} {} on {}", static_cast<const char*>(name.sysname), release,
-                  static_cast<const char*>(name.machine));
+  const std::string finding = fmt::format("{} {} on {}", static_cast<const char*>(name.sysname),
+                                          release, static_cast<const char*>(name.machine));
   if (major > kKernelMajorMin || (major == kKernelMajorMin && minor >= kKernelMinorMin)) {
     return Ok("kernel", finding);
   }
@@ -76,9 +76,10 @@ MachineCheck CheckSeccomp() {
   if (Call(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0U, &action) == 0) {
     return Ok("seccomp", "system call filters are available");
   }
-  return {"seccomp", CheckState::kMissing, fmt::format("not available: {}", ErrnoText(errno)),
-          "a worker could make any system call",
-          "boot a kernel with CONFIG_SECCOMP_FILTER; in a container, allow the seccomp system call"};
+  return {
+      "seccomp", CheckState::kMissing, fmt::format("not available: {}", ErrnoText(errno)),
+      "a worker could make any system call",
+      "boot a kernel with CONFIG_SECCOMP_FILTER; in a container, allow the seccomp system call"};
 }
 
 MachineCheck CheckLandlock() {
@@ -92,8 +93,8 @@ MachineCheck CheckLandlock() {
           "boot a kernel with CONFIG_SECURITY_LANDLOCK and lsm=landlock,... on its command line"};
 }
 
-// Whether a child may make itself a user namespace and act in it: 0, or the errno of what failed. Only trying tells: a
-// security module may grant the namespace without its capabilities.
+// Whether a child may make itself a user namespace and act in it: 0, or the errno of what failed.
+// Only trying tells: a security module may grant the namespace without its capabilities.
 int TryUserNamespace() {
   const pid_t child = fork();
   if (child < 0) {
@@ -124,7 +125,8 @@ MachineCheck CheckUserNamespaces() {
   } else if (FirstLine("/proc/sys/user/max_user_namespaces") != "0") {
     fix = "in a container, allow unshare and clone with new namespaces";
   }
-  return {"user-namespaces", CheckState::kDegraded, fmt::format("cannot be made: {}", ErrnoText(failed)),
+  return {"user-namespaces", CheckState::kDegraded,
+          fmt::format("cannot be made: {}", ErrnoText(failed)),
           "nothing at the default level; stricter levels of later versions need them", fix};
 }
 
@@ -152,7 +154,8 @@ MachineCheck CheckCall(std::string name, long result, std::string_view cost) {
 void CheckCalls(std::vector<MachineCheck>& checks) {
   checks.push_back(CheckCall("pidfd", Call(SYS_pidfd_open, getpid(), 0U),
                              "the end of a worker cannot be waited for"));
-  checks.push_back(CheckCall("memfd", memfd_create("bulkhead-doctor", MFD_CLOEXEC | MFD_ALLOW_SEALING),
+  checks.push_back(CheckCall("memfd",
+                             memfd_create("bulkhead-doctor", MFD_CLOEXEC | MFD_ALLOW_SEALING),
                              "modules cannot be sealed"));
   open_how how{};
   how.flags = O_PATH | O_CLOEXEC;
@@ -164,7 +167,8 @@ void CheckCalls(std::vector<MachineCheck>& checks) {
 MachineCheck CheckDescriptorLimit() {
   rlimit limit{};
   getrlimit(RLIMIT_NOFILE, &limit);
-  const std::string finding = fmt::format("{} open files, {} at most", limit.rlim_cur, limit.rlim_max);
+  const std::string finding =
+      fmt::format("{} open files, {} at most", limit.rlim_cur, limit.rlim_max);
   if (limit.rlim_cur >= kDescriptorsMin) {
     return Ok("open-files", finding);
   }

@@ -1,4 +1,5 @@
-// What this machine offers for containment, found by trying it, never by guessing from a version. For `bulkhead doctor`.
+// What this machine offers for containment, found by trying it, never by guessing from a version.
+// For `bulkhead doctor`.
 #pragma once
 
 #include <string>
@@ -30,8 +31,8 @@ struct MachineReport {
   std::vector<std::string> containment;
 };
 
-// Everything that can be asked without running a worker. Forks a child for one of the probes: call it while the program
-// has one thread.
+// Everything that can be asked without running a worker. Forks a child for one of the probes: call
+// it while the program has one thread.
 std::vector<MachineCheck> CheckMachine();
 
 }  // namespace bulkhead::cli

@@ -7,7 +7,8 @@
 namespace bulkhead::cli {
 namespace {
 
-// Text as roff shows it literally: no escape, no request at a line's start, hyphens that can be copied.
+// Text as roff shows it literally: no escape, no request at a line's start, hyphens that can be
+// copied.
 std::string Roff(std::string_view text) {
   std::string out;
   for (const char c : text) {
@@ -26,9 +27,13 @@ std::string Roff(std::string_view text) {
   return out;
 }
 
-std::string Bold(std::string_view text) { return fmt::format("\\fB{}\\fR", Roff(text)); }
+std::string Bold(std::string_view text) {
+  return fmt::format("\\fB{}\\fR", Roff(text));
+}
 
-std::string Italic(std::string_view text) { return fmt::format("\\fI{}\\fR", Roff(text)); }
+std::string Italic(std::string_view text) {
+  return fmt::format("\\fI{}\\fR", Roff(text));
+}
 
 void AppendOption(std::string& out, const OptionSpec& option) {
   out += ".TP\n";
@@ -43,9 +48,9 @@ void AppendOption(std::string& out, const OptionSpec& option) {
   if (!option.choices.empty()) {
     std::string list;
     for (const std::string_view choice : option.choices) {
-      list += fmt::format("{}{}", list.empty() ? ": " : ", ", Bold(choice));
+      list += fmt::format("{}{}", list.empty() ? "" : ", ", Bold(choice));
     }
-    out += list;
+    out += fmt::format(". One of: {}", list);
   }
   out += ".";
   if (!option.fallback.empty()) {
@@ -76,15 +81,20 @@ void AppendExamples(std::string& out) {
 
 constexpr std::string_view kSignals =
     ".SH SIGNALS\n"
-    "The first SIGINT, SIGTERM or SIGHUP cancels the run: the guest is asked to stop and killed when the\n"
-    "grace is over. A second one kills it at once. A signal that was ignored when the command started\n"
-    "stays ignored. In any case the worker is gone, nothing is published and the report is written\n"
-    "before the command ends.\n";
+    "The first SIGINT, SIGTERM or SIGHUP cancels the run: the guest is asked to stop and killed "
+    "when the\n"
+    "grace is over. A second one kills it at once. A signal that was ignored when the command "
+    "started\n"
+    "stays ignored. A cancelled run publishes nothing. In every case the worker is gone and the "
+    "report is\n"
+    "written before the command ends.\n";
 
 constexpr std::string_view kReport =
     ".SH REPORT\n"
-    "The report is one JSON object, replaced as a whole; a descriptor path such as /dev/stderr and a\n"
-    "device are written to directly. If it cannot be written, the exit status is 125 where it would\n"
+    "The report is one JSON object, replaced as a whole; a descriptor path such as /dev/stderr and "
+    "a\n"
+    "device are written to directly. If it cannot be written, the exit status is 125 where it "
+    "would\n"
     "have been 0. The lines of \\fB\\-\\-status\\-fd\\fR are of the forms\n"
     ".PP\n"
     ".nf\n"

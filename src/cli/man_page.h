@@ -1,4 +1,5 @@
-// bulkhead(1) as roff, from the option table. Pure; the same input gives the same bytes (no date in it).
+// bulkhead(1) as roff, from the option table. Pure; the same input gives the same bytes (no date in
+// it).
 #pragma once
 
 #include <string>

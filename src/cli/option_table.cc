@@ -38,8 +38,9 @@ constexpr std::array kRunOptions{
     OptionSpec{.name = "--fuel",
                .value_name = "N",
                .group = kLimits,
-               .help = "Instructions the guest may execute, about; 1000, 1_000_000 and 1e9 are "
-                       "understood (no limit by default)"},
+               .help =
+                   "About how many instructions the guest may execute, such as 1_000_000 or 1e9 "
+                   "(no limit by default)"},
     OptionSpec{.name = "--memory",
                .value_name = "SIZE",
                .fallback = "1GiB",
@@ -68,8 +69,9 @@ constexpr std::array kRunOptions{
                .short_name = "-o",
                .value_name = "PATH",
                .group = kFiles,
-               .help = "The one file the guest may produce, as /output/NAME in its eyes, where NAME "
-                       "is the last part of PATH; it appears complete, after success, or not at all",
+               .help =
+                   "The one file the guest may produce, as /output/NAME in its eyes, where NAME "
+                   "is the last part of PATH; it appears complete, after success, or not at all",
                .completion = Completion::kFile},
     OptionSpec{.name = "--no-clobber",
                .group = kFiles,
@@ -116,15 +118,18 @@ constexpr std::array kRunOptions{
                .value_name = "LEVEL",
                .fallback = "default",
                .group = kContainment,
-               .help = "none runs with resource limits and the process boundary alone",
+               .help =
+                   "What holds the worker beside its process boundary and resource limits; none "
+                   "leaves it at these",
                .completion = Completion::kChoices,
                .choices = kSandboxes},
     OptionSpec{.name = "--stop-mode",
                .value_name = "MODE",
                .fallback = "cooperative",
                .group = kContainment,
-               .help = "kill compiles without stop checks: a little faster, and a stop is always "
-                       "a kill",
+               .help =
+                   "How a guest is stopped; kill compiles without stop checks, which is a little "
+                   "faster, and every stop is a kill",
                .completion = Completion::kChoices,
                .choices = kStopModes},
     OptionSpec{.name = "--report",
@@ -212,16 +217,22 @@ constexpr std::array kCommands{
 
 constexpr std::array kExitStatuses{
     ExitStatusSpec{"0", "completed"},
-    ExitStatusSpec{"1..119", "the guest's own exit code; one above 119 is given as 119 and is exact in the report"},
+    ExitStatusSpec{
+        "1..119",
+        "the guest's own exit code; one above 119 is given as 119 and is exact in the report"},
     ExitStatusSpec{"120", "out of fuel"},
     ExitStatusSpec{"121", "memory or another resource limit ended the run"},
     ExitStatusSpec{"122", "bad usage or configuration"},
     ExitStatusSpec{"124", "deadline exceeded, cooperative or forced"},
-    ExitStatusSpec{"125", "Bulkhead itself failed: launch, protocol, containment, output or report file, worker death"},
-    ExitStatusSpec{"126", "module refused at admission, unreadable, or not compilable within its limits"},
+    ExitStatusSpec{"125",
+                   "Bulkhead itself failed: launch, protocol, containment, output or report file, "
+                   "worker death"},
+    ExitStatusSpec{"126",
+                   "module refused at admission, unreadable, or not compilable within its limits"},
     ExitStatusSpec{"127", "module or worker not found"},
     ExitStatusSpec{"129", "cancelled by SIGHUP"},
-    ExitStatusSpec{"130", "cancelled by SIGINT (Ctrl-C); a second signal of any kind ends the grace"},
+    ExitStatusSpec{"130",
+                   "cancelled by SIGINT (Ctrl-C); a second signal of any kind ends the grace"},
     ExitStatusSpec{"134", "the guest trapped"},
     ExitStatusSpec{"141", "the reader of standard output left before the guest was done"},
     ExitStatusSpec{"143", "cancelled by SIGTERM"},
@@ -232,14 +243,17 @@ constexpr std::array kVariables{
                  "folder of the worker programs; else they are looked for beside the command and "
                  "in libexec/bulkhead of the installation"},
     VariableSpec{"NO_COLOR", "if set and not empty: no colours"},
-    VariableSpec{"CLICOLOR_FORCE", "if set and neither empty nor 0: colours also when standard error is no "
-                                   "terminal; NO_COLOR outranks it"},
+    VariableSpec{"CLICOLOR_FORCE",
+                 "if set and neither empty nor 0: colours also when standard error is no "
+                 "terminal; NO_COLOR outranks it"},
     VariableSpec{"TERM", "dumb: neither colours nor the live line of runs that take over a second"},
 };
 
 }  // namespace
 
-std::span<const CommandSpec> Commands() { return kCommands; }
+std::span<const CommandSpec> Commands() {
+  return kCommands;
+}
 
 const CommandSpec* FindCommand(std::string_view name) {
   for (const CommandSpec& command : kCommands) {
@@ -259,8 +273,12 @@ const OptionSpec* FindOption(const CommandSpec& command, std::string_view name) 
   return nullptr;
 }
 
-std::span<const ExitStatusSpec> ExitStatuses() { return kExitStatuses; }
+std::span<const ExitStatusSpec> ExitStatuses() {
+  return kExitStatuses;
+}
 
-std::span<const VariableSpec> EnvironmentVariables() { return kVariables; }
+std::span<const VariableSpec> EnvironmentVariables() {
+  return kVariables;
+}
 
 }  // namespace bulkhead::cli

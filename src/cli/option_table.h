@@ -1,5 +1,6 @@
-// The one table of commands, options and exit statuses. The parser, --help, the man page and the completions are all
-// made from it, so that they cannot disagree. Constant data; views live as long as the program.
+// The one table of commands, options and exit statuses. The parser, --help, the man page and the
+// completions are all made from it, so that they cannot disagree. Constant data; views live as long
+// as the program.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +12,8 @@ namespace bulkhead::cli {
 // What completion offers for a value.
 enum class Completion : std::uint8_t { kNothing, kFile, kDirectory, kChoices };
 
+// The initializers let the table leave members out (g++ asks for them).
+// NOLINTBEGIN(readability-redundant-member-init)
 struct OptionSpec {
   std::string_view name = {};        // "--deadline"
   std::string_view short_name = {};  // "-q", or empty
@@ -32,6 +35,7 @@ struct Example {
 
 struct CommandSpec {
   std::string_view name = {};
+// NOLINTEND(readability-redundant-member-init)
   std::string_view synopsis = {};  // after "bulkhead NAME"
   std::string_view summary = {};   // one line, lower case, no full stop
   std::string_view description = {};
@@ -42,18 +46,19 @@ struct CommandSpec {
 };
 
 struct ExitStatusSpec {
-  std::string_view status = {};
-  std::string_view meaning = {};
+  std::string_view status;
+  std::string_view meaning;
 };
 
 struct VariableSpec {
-  std::string_view name = {};
-  std::string_view meaning = {};
+  std::string_view name;
+  std::string_view meaning;
 };
 
 std::span<const CommandSpec> Commands();
 const CommandSpec* FindCommand(std::string_view name);  // nullptr if there is none
-const OptionSpec* FindOption(const CommandSpec& command, std::string_view name);  // long or short name
+const OptionSpec* FindOption(const CommandSpec& command,
+                             std::string_view name);  // long or short name
 
 std::span<const ExitStatusSpec> ExitStatuses();
 std::span<const VariableSpec> EnvironmentVariables();

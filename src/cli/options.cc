@@ -2,10 +2,11 @@
 
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <utility>
 #include <vector>
+
+#include <CLI/CLI.hpp>
 
 #include "base/strings.h"
 #include "cli/suggest.h"
@@ -21,17 +22,20 @@ tl::unexpected<Error> Usage(std::string message) {
   return Fail(ErrorCode::kInvalidArgument, std::move(message));
 }
 
-std::string Shown(std::string_view word) { return Quoted(CutUtf8(word, kShownBytesMax)); }
+std::string Shown(std::string_view word) {
+  return Quoted(CutUtf8(word, kShownBytesMax));
+}
 
 std::string DidYouMean(std::string_view nearest) {
   return nearest.empty() ? std::string() : fmt::format("; did you mean {}?", nearest);
 }
 
-// What CLI11 would report in its own words, or take the next word for: a value option without its value, a flag with
-// one.
+// What CLI11 would report in its own words, or take the next word for: a value option without its
+// value, a flag with one.
 Status CheckWords(const CommandSpec& command, Words words) {
   for (std::size_t i = 0; i < words.size(); ++i) {
-    const std::size_t equals = words[i].starts_with("--") ? words[i].find('=') : std::string_view::npos;
+    const std::size_t equals =
+        words[i].starts_with("--") ? words[i].find('=') : std::string_view::npos;
     const OptionSpec* option = FindOption(command, words[i].substr(0, equals));
     if (option == nullptr) {
       continue;
@@ -42,8 +46,8 @@ Status CheckWords(const CommandSpec& command, Words words) {
     }
     const bool missing = has_equals ? equals + 1 == words[i].size() : i + 1 == words.size();
     if (!option->is_flag() && missing) {
-      return Usage(fmt::format("{} needs a value: {} {}", option->name, option->name,
-                               option->value_name));
+      return Usage(
+          fmt::format("{} needs a value: {} {}", option->name, option->name, option->value_name));
     }
     if (!option->is_flag() && !has_equals) {
       ++i;  // its value, whatever that looks like
@@ -86,8 +90,9 @@ Result<RawOptions> ParseWithCli11(const CommandSpec& command, Words words) {
       names = fmt::format("{},{}", spec.short_name, spec.name);
     }
     CLI::Option* option =
-        spec.is_flag() ? app.add_flag(names)
-                       : app.add_option(names, CLI::callback_t([](const CLI::results_t&) { return true; }));
+        spec.is_flag()
+            ? app.add_flag(names)
+            : app.add_option(names, CLI::callback_t([](const CLI::results_t&) { return true; }));
     option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
     options.emplace_back(&spec, option);
   }
@@ -108,7 +113,9 @@ Result<RawOptions> ParseWithCli11(const CommandSpec& command, Words words) {
     raw.values[std::string(spec->name)] = option->results();
   }
   std::vector<std::string> left_over = app.remaining();
-  const auto is_operand = [](const std::string& word) { return word == "-" || !word.starts_with('-'); };
+  const auto is_operand = [](const std::string& word) {
+    return word == "-" || !word.starts_with('-');
+  };
   if (const auto operand = std::find_if(left_over.begin(), left_over.end(), is_operand);
       command.takes_module && operand != left_over.end()) {
     raw.operands.push_back(std::move(*operand));

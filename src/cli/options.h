@@ -1,5 +1,5 @@
-// Words of the command line -> plain structs. An Error is kInvalidArgument and one sentence for a person, with a
-// suggestion where one is near. Pure: looks at the words, not at the disk.
+// Words of the command line -> plain structs. An Error is kInvalidArgument and one sentence for a
+// person, with a suggestion where one is near. Pure: looks at the words, not at the disk.
 #pragma once
 
 #include <bulkhead/result.h>

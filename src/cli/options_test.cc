@@ -77,13 +77,53 @@ TEST(Options, DefaultsInTheTableAreTheRealOnes) {
 }
 
 TEST(Options, EveryOptionIsUnderstood) {
-  const RunOptions options =
-      ParseRun({"--deadline=5s", "--grace", "200ms", "--cpu-time", "3s", "--fuel", "1e9", "--memory", "256MiB",
-           "--compile-memory", "512MiB", "--stack", "1MiB", "--stdout-limit", "1MB", "-o", "out/x.png",
-           "--output-limit", "10MiB", "--no-clobber", "m.wasm", "--dir", "data", "--dir-rw=/srv/a::/work",
-           "--scratch", "64KiB", "--env", "A=1", "--env", "B=", "--stdin", "-", "--profile", "wasi",
-           "--sandbox", "none", "--stop-mode", "kill", "--report", "r.json", "--status-fd", "7", "-q", "--",
-           "--deadline", "x y", "--"});
+  const RunOptions options = ParseRun({"--deadline=5s",
+                                       "--grace",
+                                       "200ms",
+                                       "--cpu-time",
+                                       "3s",
+                                       "--fuel",
+                                       "1e9",
+                                       "--memory",
+                                       "256MiB",
+                                       "--compile-memory",
+                                       "512MiB",
+                                       "--stack",
+                                       "1MiB",
+                                       "--stdout-limit",
+                                       "1MB",
+                                       "-o",
+                                       "out/x.png",
+                                       "--output-limit",
+                                       "10MiB",
+                                       "--no-clobber",
+                                       "m.wasm",
+                                       "--dir",
+                                       "data",
+                                       "--dir-rw=/srv/a::/work",
+                                       "--scratch",
+                                       "64KiB",
+                                       "--env",
+                                       "A=1",
+                                       "--env",
+                                       "B=",
+                                       "--stdin",
+                                       "-",
+                                       "--profile",
+                                       "wasi",
+                                       "--sandbox",
+                                       "none",
+                                       "--stop-mode",
+                                       "kill",
+                                       "--report",
+                                       "r.json",
+                                       "--status-fd",
+                                       "7",
+                                       "-q",
+                                       "--",
+                                       "--deadline",
+                                       "x y",
+                                       "--"});
   EXPECT_EQ(options.limits.deadline, seconds(5));
   EXPECT_EQ(options.grace, milliseconds(200));
   EXPECT_EQ(options.limits.cpu_time, seconds(3));
@@ -121,10 +161,15 @@ TEST(Options, GuestPathOfADirectory) {
     std::string_view value;
     std::string_view host;
     std::string_view guest;
-  } rows[] = {{"data", "data", "/data"},       {"./data/", "./data/", "/data"},
-              {".", ".", "/"},                 {"/srv//x/", "/srv//x/", "/srv/x"},
-              {"a::/b", "a", "/b"},            {"a::b::/c", "a::b", "/c"},
-              {"../up::/up", "../up", "/up"},  {"a/./b", "a/./b", "/a/b"}};
+  } rows[] = {{"data", "data", "/data"},
+              {"./data/", "./data/", "/data"},
+              {".", ".", "/"},
+              {"/srv//x/", "/srv//x/", "/srv/x"},
+              {"a::/b", "a", "/b"},
+              {"a::b::/c", "a::b", "/c"},
+              {"../up::/up", "../up", "/up"},
+              {"a/./b", "a/./b", "/a/b"}};
+
   for (const auto& row : rows) {
     const RunOptions options = ParseRun({"m.wasm", "--dir", row.value});
     ASSERT_EQ(options.directories.size(), 1U) << row.value;
@@ -136,8 +181,8 @@ TEST(Options, GuestPathOfADirectory) {
 TEST(Options, ValuesPassThroughUnchanged) {
   const std::string odd = "K=[a,b] {}\n\"'\\ \xff";
   const std::string large = "L=" + std::string(200'000, 'x');
-  const RunOptions options = ParseRun({"m.wasm", "--env", odd, "--env", large, "--env=M={}", "--env", "N=[x]", "--",
-                                  odd, "", "{}", "[1,2]"});
+  const RunOptions options = ParseRun({"m.wasm", "--env", odd, "--env", large, "--env=M={}",
+                                       "--env", "N=[x]", "--", odd, "", "{}", "[1,2]"});
   EXPECT_EQ(options.environment, (std::vector<std::string>{odd, large, "M={}", "N=[x]"}));
   EXPECT_EQ(options.guest_arguments, (std::vector<std::string>{odd, "", "{}", "[1,2]"}));
   EXPECT_EQ(ParseRun({"-q", "--stdin", "empty", "[m].wasm"}).module_path, "[m].wasm");
@@ -146,7 +191,8 @@ TEST(Options, ValuesPassThroughUnchanged) {
 
 TEST(Options, OtherCommands) {
   EXPECT_TRUE(std::get<InspectOptions>(*ParseOptions(Words{"inspect", "m.wasm", "--json"})).json);
-  EXPECT_EQ(std::get<InspectOptions>(*ParseOptions(Words{"inspect", "m.wasm"})).module_path, "m.wasm");
+  EXPECT_EQ(std::get<InspectOptions>(*ParseOptions(Words{"inspect", "m.wasm"})).module_path,
+            "m.wasm");
   EXPECT_FALSE(std::get<DoctorOptions>(*ParseOptions(Words{"doctor"})).json);
   EXPECT_TRUE(std::get<VersionOptions>(*ParseOptions(Words{"version", "--json"})).json);
   EXPECT_FALSE(std::get<VersionOptions>(*ParseOptions(Words{"--version"})).json);
@@ -154,7 +200,8 @@ TEST(Options, OtherCommands) {
   EXPECT_EQ(std::get<HelpOptions>(*ParseOptions(Words{"--help"})).command, nullptr);
   EXPECT_EQ(std::get<HelpOptions>(*ParseOptions(Words{"help", "run"})).command->name, "run");
   EXPECT_EQ(std::get<HelpOptions>(*ParseOptions(Words{"run", "-h"})).command->name, "run");
-  EXPECT_EQ(std::get<HelpOptions>(*ParseOptions(Words{"run", "--help", "--bogus"})).command->name, "run");
+  EXPECT_EQ(std::get<HelpOptions>(*ParseOptions(Words{"run", "--help", "--bogus"})).command->name,
+            "run");
 }
 
 TEST(Options, BadInputIsOneSentence) {
@@ -178,7 +225,8 @@ TEST(Options, BadInputIsOneSentence) {
       {{"inspect", "m.wasm", "x"}, "unexpected argument 'x'"},
       {{"doctor", "x"}, "unexpected argument 'x'"},
       {{"doctor", "--", "x"}, "doctor takes no arguments after --"},
-      {{"run", "m.wasm", "--deadlin", "5s"}, "unknown option '--deadlin' of run; did you mean --deadline?"},
+      {{"run", "m.wasm", "--deadlin", "5s"},
+       "unknown option '--deadlin' of run; did you mean --deadline?"},
       {{"run", "m.wasm", "--repeat=5"}, "unknown option '--repeat' of run; did you mean --report?"},
       {{"run", "m.wasm", "--threads", "4"}, "unknown option '--threads' of run"},
       {{"run", "m.wasm", "-x"}, "unknown option '-x' of run"},
@@ -186,7 +234,8 @@ TEST(Options, BadInputIsOneSentence) {
       {{"run", "m.wasm", "--deadline="}, "--deadline needs a value: --deadline DUR"},
       {{"run", "m.wasm", "-o"}, "--output needs a value: --output PATH"},
       {{"run", "m.wasm", "--quiet=yes"}, "--quiet takes no value"},
-      {{"run", "m.wasm", "--deadline", "1s", "--deadline", "2s"}, "--deadline is given more than once"},
+      {{"run", "m.wasm", "--deadline", "1s", "--deadline", "2s"},
+       "--deadline is given more than once"},
       {{"run", "m.wasm", "--deadline", "5"},
        "--deadline: '5' has no unit; write a duration such as 500ms, 1.5s, 2m or 1h"},
       {{"run", "m.wasm", "--deadline", "0s"}, "--deadline: '0s' is not more than 0"},
@@ -204,21 +253,25 @@ TEST(Options, BadInputIsOneSentence) {
       {{"run", "m.wasm", "--sandbox", "strict"},
        "--sandbox: the level 'strict' is not available in this version; use default"},
       {{"run", "m.wasm", "--sandbox", "off"}, "--sandbox: 'off' is none of: default, none"},
-      {{"run", "m.wasm", "--profile", "wasm"}, "--profile: 'wasm' is none of: auto, wasi, wasi-threads, sketch"},
+      {{"run", "m.wasm", "--profile", "wasm"},
+       "--profile: 'wasm' is none of: auto, wasi, wasi-threads, sketch"},
       {{"run", "m.wasm", "--stop-mode", ""}, "--stop-mode: '' is none of: cooperative, kill"},
       {{"run", "m.wasm", "--no-clobber"}, "--no-clobber: has no meaning without --output"},
-      {{"run", "m.wasm", "--output-limit", "1MiB"}, "--output-limit: has no meaning without --output"},
+      {{"run", "m.wasm", "--output-limit", "1MiB"},
+       "--output-limit: has no meaning without --output"},
       {{"run", "m.wasm", "--dir", "::/x"}, "--dir: the host's directory is empty"},
-      {{"run", "m.wasm", "--dir", "x::y"}, "--dir: the guest's path 'y' does not start with /"},
+      {{"run", "m.wasm", "--dir", "x::"}, "--dir: the guest's path is empty"},
       {{"run", "m.wasm", "--dir-rw", "../x"},
        "--dir-rw: '../x' leads upwards; name the guest's path as well: HOST::GUEST"},
       {{"run", "m.wasm", "--env", "A"}, "--env: 'A' is not of the form K=V"},
       {{"run", "m.wasm", "--env", "=1"}, "--env: '=1' is not of the form K=V"},
       {{"run", "m.wasm", "--status-fd", "x"}, "--status-fd: 'x' is not a descriptor number"},
-      {{"run", "m.wasm", "--status-fd", "99999999999"}, "--status-fd: '99999999999' is not a descriptor number"},
+      {{"run", "m.wasm", "--status-fd", "99999999999"},
+       "--status-fd: '99999999999' is not a descriptor number"},
       {{"run", "m.wasm", "--report", ""}, "--report: the path is empty"},
       {{"run", "m.wasm", "--output", "x", "--report", "x"}, "--report: the same file as --output"},
   };
+
   for (const auto& row : rows) {
     EXPECT_EQ(Refusal(row.words), row.message);
   }

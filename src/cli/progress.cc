@@ -40,16 +40,21 @@ std::string LiveText(const EventRelay& relay, std::chrono::microseconds elapsed)
   return text;
 }
 
-// Index (scroll if needed) and up again: there is a row below now. Erase from the cursor on, save the cursor, go down,
-// write, restore.
+// Index (scroll if needed) and up again: there is a row below now. Erase from the cursor on, save
+// the cursor, go down, write, restore.
 void Draw(BorrowedFd terminal, std::string_view text) {
   const std::size_t columns = ColumnsOf(terminal);
   const std::string_view fitting = text.substr(0, columns > 1 ? columns - 1 : 0);
-  static_cast<void>(
-      WriteAll(terminal, fmt::format("\x1b" "D\x1b[A\x1b[J\x1b" "7\x1b[B\r{}\x1b" "8", fitting)));
+  static_cast<void>(WriteAll(terminal, fmt::format("\x1b"
+                                                   "D\x1b[A\x1b[J\x1b"
+                                                   "7\x1b[B\r{}\x1b"
+                                                   "8",
+                                                   fitting)));
 }
 
-void Erase(BorrowedFd terminal) { static_cast<void>(WriteAll(terminal, "\x1b[J")); }
+void Erase(BorrowedFd terminal) {
+  static_cast<void>(WriteAll(terminal, "\x1b[J"));
+}
 
 }  // namespace
 
@@ -70,7 +75,8 @@ RunReport WaitForRun(RunHandle& run, const EventRelay& relay, BorrowedFd termina
       break;
     }
     const MonotonicTime now = clock.Now();
-    Draw(terminal, LiveText(relay, std::chrono::duration_cast<std::chrono::microseconds>(now - start)));
+    Draw(terminal,
+         LiveText(relay, std::chrono::duration_cast<std::chrono::microseconds>(now - start)));
     drawn = true;
     next = now + kRedrawAfter;
   }

@@ -1,5 +1,5 @@
-// The live line of a run that takes over a second: stage, time, memory. It lives in the terminal row below the cursor,
-// so that what a guest prints to the same terminal stays whole.
+// The live line of a run that takes over a second: stage, time, memory. It lives in the terminal
+// row below the cursor, so that what a guest prints to the same terminal stays whole.
 #pragma once
 
 #include <bulkhead/run.h>
@@ -9,8 +9,8 @@
 
 namespace bulkhead::cli {
 
-// Waits for the end of the run. `terminal`: where the live line is drawn; invalid: nothing is drawn and nothing wakes up
-// in between.
+// Waits for the end of the run. `terminal`: where the live line is drawn; invalid: nothing is drawn
+// and nothing wakes up in between.
 RunReport WaitForRun(RunHandle& run, const EventRelay& relay, BorrowedFd terminal);
 
 }  // namespace bulkhead::cli

@@ -30,7 +30,8 @@ std::string OneLine(std::string_view text) {
 std::string Completed(const RunReport& report) {
   std::string text = fmt::format("completed in {}", FormatDuration(report.elapsed));
   if (report.output && report.output->published) {
-    text += fmt::format(", wrote {} ({})", OneLine(report.output->path), FormatSize(report.output->bytes));
+    text += fmt::format(", wrote {} ({})", OneLine(report.output->path),
+                        FormatSize(report.output->bytes));
   }
   return text;
 }
@@ -41,7 +42,8 @@ std::string Stopped(const RunRecord& record, const RunOptions& options) {
       report.stop == StopCause::kDeadlineExceeded
           ? fmt::format("deadline of {} exceeded",
                         FormatDuration(duration_cast<microseconds>(options.limits.deadline)))
-          : fmt::format("cancelled by {}", record.signal == 0 ? "request" : SignalName(record.signal));
+          : fmt::format("cancelled by {}",
+                        record.signal == 0 ? "request" : SignalName(record.signal));
   return fmt::format("{} after {}{}", cause, FormatDuration(report.elapsed),
                      report.outcome.forced() ? ", the worker was killed" : "");
 }
@@ -52,12 +54,13 @@ std::string_view OptionOf(OutcomeCode code) {
     OutcomeCode code;
     std::string_view option;
   };
+
   constexpr Row kRows[] = {{OutcomeCode::kOutOfFuel, "--fuel"},
-               {OutcomeCode::kMemoryLimit, "--memory"},
-               {OutcomeCode::kOutputLimit, "--output-limit"},
-               {OutcomeCode::kStdoutLimit, "--stdout-limit"},
-               {OutcomeCode::kCpuLimit, "--cpu-time"},
-               {OutcomeCode::kCompileLimit, "--compile-memory"}};
+                           {OutcomeCode::kMemoryLimit, "--memory"},
+                           {OutcomeCode::kOutputLimit, "--output-limit"},
+                           {OutcomeCode::kStdoutLimit, "--stdout-limit"},
+                           {OutcomeCode::kCpuLimit, "--cpu-time"},
+                           {OutcomeCode::kCompileLimit, "--compile-memory"}};
   for (const Row& row : kRows) {
     if (row.code == code) {
       return row.option;
@@ -92,14 +95,16 @@ std::string Trapped(const RunReport& report) {
     text += fmt::format("\n    {}", OneLine(trap->backtrace[i]));
   }
   if (shown < trap->backtrace.size()) {
-    text += fmt::format("\n    ... {} more frames are in the report", trap->backtrace.size() - shown);
+    text +=
+        fmt::format("\n    ... {} more frames are in the report", trap->backtrace.size() - shown);
   }
   return text;
 }
 
 std::string GuestExit(const RunReport& report) {
-  std::string text = fmt::format("the guest exited with {} after {}", report.outcome.guest_exit.value_or(-1),
-                                 FormatDuration(report.elapsed));
+  std::string text =
+      fmt::format("the guest exited with {} after {}", report.outcome.guest_exit.value_or(-1),
+                  FormatDuration(report.elapsed));
   if (report.memory_growth_refused) {
     text += "; it had been refused more memory than --memory allows";
   }
@@ -123,11 +128,12 @@ std::string TailLines(std::string_view tail) {
     return {};
   }
   std::size_t begin = tail.size();
-  for (std::size_t lines = 0; lines < kTailLinesShownMax && begin != std::string_view::npos && begin > 0;
-       ++lines) {
+  for (std::size_t lines = 0;
+       lines < kTailLinesShownMax && begin != std::string_view::npos && begin > 0; ++lines) {
     begin = tail.rfind('\n', begin - 1);
   }
-  std::string_view rest = begin == std::string_view::npos || begin == 0 ? tail : tail.substr(begin + 1);
+  std::string_view rest =
+      begin == std::string_view::npos || begin == 0 ? tail : tail.substr(begin + 1);
   std::string text;
   while (!rest.empty()) {
     const std::string_view line = rest.substr(0, rest.find('\n'));
@@ -139,7 +145,8 @@ std::string TailLines(std::string_view tail) {
 
 std::string Failed(const RunRecord& record) {
   const RunReport& report = record.report;
-  std::string text = fmt::format("{}: {}", OutcomeCodeName(report.outcome.code), OneLine(report.diagnostic));
+  std::string text =
+      fmt::format("{}: {}", OutcomeCodeName(report.outcome.code), OneLine(report.diagnostic));
   if (!report.worker_exit.empty() && report.worker_exit != "exit 0") {
     text += fmt::format(" (worker: {})", OneLine(report.worker_exit));
   }

@@ -1,5 +1,5 @@
-// What became of a run, for people: one line, for traps and failures of ours a few more. Pure; everything that a guest or
-// worker can choose is made printable.
+// What became of a run, for people: one line, for traps and failures of ours a few more. Pure;
+// everything that a guest or worker can choose is made printable.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace bulkhead::cli {
 
-// Ends with a newline; empty when nothing is to be said (the reader of standard output left; with --quiet also
-// completed runs and guests that chose their own exit code).
+// Ends with a newline; empty when nothing is to be said (the reader of standard output left; with
+// --quiet also completed runs and guests that chose their own exit code).
 std::string RenderResult(const RunRecord& record, const RunOptions& options, bool colours);
 
 // "SIGINT" for the signals that stop a run.

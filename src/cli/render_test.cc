@@ -36,7 +36,8 @@ TEST(Render, Stops) {
   options.limits.deadline = seconds(5);
   RunRecord record = RecordOf(OutcomeCode::kForcedContainmentDeadlineExceeded);
   record.report.stop = StopCause::kDeadlineExceeded;
-  EXPECT_EQ(Plain(record, options), "bulkhead: deadline of 5.0 s exceeded after 12 ms, the worker was killed\n");
+  EXPECT_EQ(Plain(record, options),
+            "bulkhead: deadline of 5.0 s exceeded after 12 ms, the worker was killed\n");
   record = RecordOf(OutcomeCode::kCancelled);
   record.report.stop = StopCause::kCancelled;
   record.signal = SIGTERM;
@@ -61,7 +62,8 @@ TEST(Render, TrapShowsTheInnermostFrames) {
     record.report.outcome.trap->backtrace.push_back("frame " + std::to_string(i));
   }
   const std::string text = Plain(record);
-  EXPECT_EQ(text.substr(0, text.find('\n')), "bulkhead: the guest trapped: unreachable: wasm trap: unreachable");
+  EXPECT_EQ(text.substr(0, text.find('\n')),
+            "bulkhead: the guest trapped: unreachable: wasm trap: unreachable");
   EXPECT_NE(text.find("\n    frame 0\n"), std::string::npos);
   EXPECT_EQ(text.find("frame 8"), std::string::npos);
   EXPECT_TRUE(text.ends_with("\n    ... 2 more frames are in the report\n"));
@@ -74,7 +76,8 @@ TEST(Render, RefusalsAndUnreadableModules) {
   EXPECT_EQ(Plain(record), "bulkhead: module refused (forbidden-import): env.f is not offered\n");
   record.report.outcome.reason = kReasonNotFound;
   record.report.diagnostic = "cannot read the module: open 'x': No such file or directory";
-  EXPECT_EQ(Plain(record), "bulkhead: cannot read the module: open 'x': No such file or directory\n");
+  EXPECT_EQ(Plain(record),
+            "bulkhead: cannot read the module: open 'x': No such file or directory\n");
 }
 
 TEST(Render, FailureShowsTheEndOfWhatTheWorkerSaid) {
@@ -85,16 +88,18 @@ TEST(Render, FailureShowsTheEndOfWhatTheWorkerSaid) {
     record.report.worker_stderr_tail += "line " + std::to_string(i) + "\n";
   }
   const std::string text = Plain(record);
-  EXPECT_TRUE(text.starts_with("bulkhead: worker-unexpected-exit: the worker ended without a result (worker: "
-                               "signal 11 (Segmentation fault))\n    worker: line 2\n"))
+  EXPECT_TRUE(text.starts_with(
+      "bulkhead: worker-unexpected-exit: the worker ended without a result (worker: "
+      "signal 11 (Segmentation fault))\n    worker: line 2\n"))
       << text;
   EXPECT_TRUE(text.ends_with("\n    worker: line 11\n")) << text;
 }
 
 TEST(Render, NothingHostileReachesTheTerminal) {
   const std::string hostile = "a\x1b[2J\x07\r\nb\xff";
-  for (const OutcomeCode code : {OutcomeCode::kWorkerCompleted, OutcomeCode::kTrapped, OutcomeCode::kModuleRefused,
-                                 OutcomeCode::kMemoryLimit, OutcomeCode::kWorkerProtocol}) {
+  for (const OutcomeCode code :
+       {OutcomeCode::kWorkerCompleted, OutcomeCode::kTrapped, OutcomeCode::kModuleRefused,
+        OutcomeCode::kMemoryLimit, OutcomeCode::kWorkerProtocol}) {
     RunRecord record = RecordOf(code);
     record.report.outcome.reason = hostile;
     record.report.outcome.trap = TrapInfo{hostile, hostile, 0, {hostile}};
@@ -120,7 +125,8 @@ TEST(Render, QuietLeavesFailuresAlone) {
 }
 
 TEST(Render, ColourMarksTheKindOfEnd) {
-  EXPECT_TRUE(RenderResult(RecordOf(OutcomeCode::kWorkerCompleted), {}, true).starts_with("\x1b[32mbulkhead:\x1b[0m "));
+  EXPECT_TRUE(RenderResult(RecordOf(OutcomeCode::kWorkerCompleted), {}, true)
+                  .starts_with("\x1b[32mbulkhead:\x1b[0m "));
   EXPECT_TRUE(RenderResult(RecordOf(OutcomeCode::kNonzeroExit), {}, true).starts_with("\x1b[33m"));
   EXPECT_TRUE(RenderResult(RecordOf(OutcomeCode::kTrapped), {}, true).starts_with("\x1b[31m"));
 }

@@ -57,7 +57,7 @@ Result<ReportDestination> ReportDestination::Resolve(const std::string& path) {
   if (const auto fd = DescriptorOf(path)) {
     return ResolveDescriptor(path, *fd);
   }
-  struct stat entry {};
+  struct stat entry{};
   if (lstat(path.c_str(), &entry) != 0 || !S_ISLNK(entry.st_mode)) {
     return ResolveFile(path, path);
   }
@@ -86,7 +86,7 @@ Result<ReportDestination> ReportDestination::ResolveFile(const std::string& path
   HostPath split = SplitPath(target);
   destination.directory_ = std::move(split.directory);
   destination.leaf_ = std::move(split.leaf);
-  struct stat entry {};
+  struct stat entry{};
   if (stat(target.c_str(), &entry) == 0 && !S_ISREG(entry.st_mode)) {
     if (S_ISDIR(entry.st_mode)) {
       return Refuse(path, "is a directory");
@@ -119,7 +119,8 @@ Status ReportDestination::Write(std::string_view text) const {
 }
 
 Status ReportDestination::WriteSpecial(std::string_view text) const {
-  // O_NONBLOCK for the opening alone: a FIFO without a reader is an error, not a reason to wait for ever.
+  // O_NONBLOCK for the opening alone: a FIFO without a reader is an error, not a reason to wait for
+  // ever.
   const UniqueFd file(open(shown_.c_str(), O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   if (!file.valid() || fcntl(file.get(), F_SETFL, 0) != 0) {
     return RefuseErrno(shown_, errno);
@@ -131,8 +132,8 @@ Status ReportDestination::WriteSpecial(std::string_view text) const {
 Status ReportDestination::Replace(std::string_view text) const {
   const UniqueFd directory(open(directory_.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   const std::string name = fmt::format(".bulkhead-report-{}", RandomHex(kNameRandomBytes));
-  const UniqueFd file(openat(directory.get(), name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
-                             kReportMode));
+  const UniqueFd file(
+      openat(directory.get(), name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kReportMode));
   if (!file.valid()) {
     return RefuseErrno(shown_, errno);
   }

@@ -19,6 +19,7 @@ namespace fs = std::filesystem;
 class ReportFile : public ::testing::Test {
  protected:
   ReportFile() { fs::create_directories(dir_); }
+
   ~ReportFile() override { fs::remove_all(dir_); }
 
   std::string Path(const std::string& name) const { return (dir_ / name).string(); }
@@ -31,7 +32,8 @@ class ReportFile : public ::testing::Test {
   }
 
   std::size_t Entries() const {
-    return static_cast<std::size_t>(std::distance(fs::directory_iterator(dir_), fs::directory_iterator()));
+    return static_cast<std::size_t>(
+        std::distance(fs::directory_iterator(dir_), fs::directory_iterator()));
   }
 
   static std::string Refusal(const std::string& path) {
@@ -58,7 +60,7 @@ TEST_F(ReportFile, ModeFollowsTheUmask) {
   const mode_t old_mask = umask(027);
   ASSERT_TRUE(ReportDestination::Resolve(Path("r.json"))->Write("x"));
   umask(old_mask);
-  struct stat entry {};
+  struct stat entry{};
   ASSERT_EQ(stat(Path("r.json").c_str(), &entry), 0);
   EXPECT_EQ(entry.st_mode & 07777U, 0640U);
 }
@@ -73,11 +75,13 @@ TEST_F(ReportFile, LinksAreFollowedAndStay) {
 
 TEST_F(ReportFile, UnusableDestinationsAreNamed) {
   EXPECT_EQ(Refusal(Path("")), "--report: '" + Path("") + "' is a directory");
-  EXPECT_EQ(Refusal(Path("none/r.json")), "--report: the directory '" + Path("none") + "' does not exist");
+  EXPECT_EQ(Refusal(Path("none/r.json")),
+            "--report: the directory '" + Path("none") + "' does not exist");
   std::ofstream(Path("file")) << "x";
   EXPECT_EQ(Refusal(Path("file/r.json")), "--report: '" + Path("file") + "' is not a directory");
   fs::create_symlink("nowhere", Path("dangling"));
-  EXPECT_EQ(Refusal(Path("dangling")), "--report: '" + Path("dangling") + "' is a symbolic link that leads nowhere");
+  EXPECT_EQ(Refusal(Path("dangling")),
+            "--report: '" + Path("dangling") + "' is a symbolic link that leads nowhere");
   EXPECT_EQ(Refusal("/dev/fd/987"), "--report: '/dev/fd/987' is not open for writing");
 }
 

@@ -1,9 +1,10 @@
 #include "cli/report_json.h"
 
 #include <chrono>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
+
+#include <nlohmann/json.hpp>
 
 #include "base/strings.h"
 #include "wire/handshake.h"

@@ -1,5 +1,7 @@
-// The JSON of a run: the report (schema bulkhead.run-report/1, docs/report-schema/run-report-1.json) and the lines of
-// --status-fd. Pure; the text is valid UTF-8 whatever the strings hold: an invalid byte becomes U+FFFD.
+// The JSON of a run: the report (schema bulkhead.run-report/1,
+// docs/report-schema/run-report-1.json) and the lines of
+// --status-fd. Pure; the text is valid UTF-8 whatever the strings hold: an invalid byte becomes
+// U+FFFD.
 #pragma once
 
 #include <bulkhead/observer.h>

@@ -24,7 +24,8 @@ TEST(ReportJson, CompletedRunWithOutput) {
   record.report.outcome.completed_as = CompletedAs::kExited;
   record.report.outcome.guest_exit = 0;
   record.report.stage = Stage::kPublish;
-  record.report.durations[static_cast<std::size_t>(Stage::kCompile)] = std::chrono::microseconds(1500);
+  record.report.durations[static_cast<std::size_t>(Stage::kCompile)] =
+      std::chrono::microseconds(1500);
   record.report.output = OutputReport{"/tmp/o", 3, std::string(64, 'a'), true};
   record.report.limits = {{"fuel", 3, 10, false}};
   record.report.worker_pid = 42;
@@ -32,12 +33,14 @@ TEST(ReportJson, CompletedRunWithOutput) {
   const Json json = Parsed(record);
   EXPECT_EQ(json["schema"], "bulkhead.run-report/1");
   EXPECT_EQ(json["code"], "worker-completed");
-  EXPECT_EQ(json["terminal"], Json({{"kind", "completed"}, {"outcome", "exited"}, {"trigger", nullptr}}));
+  EXPECT_EQ(json["terminal"],
+            Json({{"kind", "completed"}, {"outcome", "exited"}, {"trigger", nullptr}}));
   EXPECT_EQ(json["stage"], "publish");
   EXPECT_EQ(json["durations_ms"]["compile"], 1.5);
   EXPECT_FALSE(json["durations_ms"].contains("done"));
   EXPECT_EQ(json["output"]["published"], true);
-  EXPECT_EQ(json["limits"][0], Json({{"name", "fuel"}, {"used", 3}, {"cap", 10}, {"reached", false}}));
+  EXPECT_EQ(json["limits"][0],
+            Json({{"name", "fuel"}, {"used", 3}, {"cap", 10}, {"reached", false}}));
   EXPECT_EQ(json["worker_pid"], 42);
   EXPECT_TRUE(json["trap"].is_null());
   EXPECT_TRUE(json["masked_code"].is_null());
@@ -92,18 +95,25 @@ TEST(RunRecord, ErrorsBeforeTheRunHaveOutcomes) {
   } rows[] = {
       {ModuleFailure({ErrorCode::kNotFound, "m", 2, ""}), "module-refused/not-found", 127},
       {ModuleFailure({ErrorCode::kIo, "m", 13, ""}), "module-refused/unreadable", 126},
-      {ModuleFailure({ErrorCode::kModuleRefused, "m", 0, "module-too-large"}), "module-refused/module-too-large", 126},
-      {ModuleFailure({ErrorCode::kInvalidArgument, "m", 0, ""}), "worker-invalid-configuration", 122},
-      {{ErrorCode::kModuleRefused, "m", 0, "forbidden-import"}, "module-refused/forbidden-import", 126},
+      {ModuleFailure({ErrorCode::kModuleRefused, "m", 0, "module-too-large"}),
+       "module-refused/module-too-large", 126},
+      {ModuleFailure({ErrorCode::kInvalidArgument, "m", 0, ""}), "worker-invalid-configuration",
+       122},
+      {{ErrorCode::kModuleRefused, "m", 0, "forbidden-import"},
+       "module-refused/forbidden-import",
+       126},
       {{ErrorCode::kInvalidArgument, "m", 0, ""}, "worker-invalid-configuration", 122},
       {{ErrorCode::kOutput, "m", 0, ""}, "worker-output-grant", 125},
       {{ErrorCode::kNotFound, "m", 0, ""}, "worker-launch", 127},
       {{ErrorCode::kResourceExhausted, "m", 0, ""}, "worker-launch", 125},
       {{ErrorCode::kLaunch, "m", 0, "deadline-exceeded"}, "deadline-exceeded", 124},
-      {{ErrorCode::kLaunch, "m", 0, "forced-containment-cancelled"}, "forced-containment-cancelled", 130},
+      {{ErrorCode::kLaunch, "m", 0, "forced-containment-cancelled"},
+       "forced-containment-cancelled",
+       130},
       {{ErrorCode::kLaunch, "m", 0, "compile-limit"}, "compile-limit", 126},
       {{ErrorCode::kProtocol, "m", 0, "bad-magic"}, "worker-protocol", 125},
   };
+
   for (const auto& row : rows) {
     RunRecord record;
     RecordFailure(row.error, record);

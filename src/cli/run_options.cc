@@ -72,7 +72,8 @@ Result<std::optional<std::uint64_t>> Size(const RawOptions& raw, std::string_vie
 
 Result<RunLimits> MakeLimits(const RawOptions& raw) {
   RunLimits limits;
-  limits.deadline = BH_TRY(Duration(raw, "--deadline", nanoseconds::max())).value_or(limits.deadline);
+  limits.deadline =
+      BH_TRY(Duration(raw, "--deadline", nanoseconds::max())).value_or(limits.deadline);
   limits.cpu_time = BH_TRY(Duration(raw, "--cpu-time", nanoseconds::max()));
   limits.fuel = BH_TRY(Parsed<std::uint64_t>(raw, "--fuel", ParseCount));
   if (limits.fuel == 0U) {
@@ -81,7 +82,8 @@ Result<RunLimits> MakeLimits(const RawOptions& raw) {
   limits.memory_bytes = BH_TRY(Size(raw, "--memory", {kMemoryBytesMin, kMemoryBytesMax}))
                             .value_or(limits.memory_bytes);
   limits.compile_memory_bytes =
-      BH_TRY(Size(raw, "--compile-memory", {kCompileBytesMin, kMemoryBytesMax})).value_or(limits.compile_memory_bytes);
+      BH_TRY(Size(raw, "--compile-memory", {kCompileBytesMin, kMemoryBytesMax}))
+          .value_or(limits.compile_memory_bytes);
   limits.stack_bytes =
       BH_TRY(Size(raw, "--stack", {kStackBytesMin, kStackBytesMax})).value_or(limits.stack_bytes);
   limits.scratch_bytes = BH_TRY(Size(raw, "--scratch", {1, kMemoryBytesMax})).value_or(0);
@@ -99,8 +101,8 @@ Result<std::string> Choice(const RawOptions& raw, std::string_view option) {
   if (std::find(spec->choices.begin(), spec->choices.end(), *given) != spec->choices.end()) {
     return *given;
   }
-  return Refuse(option, fmt::format("{} is none of: {}", Quoted(*given),
-                                    fmt::join(spec->choices, ", ")));
+  return Refuse(option,
+                fmt::format("{} is none of: {}", Quoted(*given), fmt::join(spec->choices, ", ")));
 }
 
 Result<bool> Sandbox(const RawOptions& raw) {
@@ -112,7 +114,8 @@ Result<bool> Sandbox(const RawOptions& raw) {
 
 Result<std::optional<OutputGrant>> MakeOutput(const RawOptions& raw) {
   OutputGrant grant;
-  grant.bytes_max = BH_TRY(Size(raw, "--output-limit", {1, kFileBytesMax})).value_or(grant.bytes_max);
+  grant.bytes_max =
+      BH_TRY(Size(raw, "--output-limit", {1, kFileBytesMax})).value_or(grant.bytes_max);
   grant.no_clobber = raw.Has("--no-clobber");
   const std::string* path = raw.Value("--output");
   if (path == nullptr) {
@@ -127,7 +130,8 @@ Result<std::optional<OutputGrant>> MakeOutput(const RawOptions& raw) {
   return std::optional<OutputGrant>(std::move(grant));
 }
 
-// Where a guest finds a directory given without "::GUEST": under the same path, a relative one below "/".
+// Where a guest finds a directory given without "::GUEST": under the same path, a relative one
+// below "/".
 Result<std::string> GuestPathOf(std::string_view option, std::string_view host) {
   std::string guest;
   std::string_view rest = host;
@@ -136,8 +140,9 @@ Result<std::string> GuestPathOf(std::string_view option, std::string_view host) 
     const std::string_view part = rest.substr(0, slash);
     rest.remove_prefix(slash == std::string_view::npos ? rest.size() : slash + 1);
     if (part == "..") {
-      return Refuse(option, fmt::format("{} leads upwards; name the guest's path as well: HOST::GUEST",
-                                        Quoted(host)));
+      return Refuse(option,
+                    fmt::format("{} leads upwards; name the guest's path as well: HOST::GUEST",
+                                Quoted(host)));
     }
     if (!part.empty() && part != ".") {
       guest += fmt::format("/{}", part);
@@ -146,7 +151,8 @@ Result<std::string> GuestPathOf(std::string_view option, std::string_view host) 
   return guest.empty() ? std::string("/") : guest;
 }
 
-Result<DirectoryGrant> MakeDirectory(std::string_view option, std::string_view value, bool writable) {
+Result<DirectoryGrant> MakeDirectory(std::string_view option, std::string_view value,
+                                     bool writable) {
   constexpr std::string_view kSeparator = "::";
   const std::size_t split = value.rfind(kSeparator);
   DirectoryGrant grant;
@@ -160,9 +166,8 @@ Result<DirectoryGrant> MakeDirectory(std::string_view option, std::string_view v
     return grant;
   }
   grant.guest_path = value.substr(split + kSeparator.size());
-  if (!grant.guest_path.starts_with('/')) {
-    return Refuse(option, fmt::format("the guest's path {} does not start with /",
-                                      Quoted(grant.guest_path)));
+  if (grant.guest_path.empty()) {
+    return Refuse(option, "the guest's path is empty");
   }
   return grant;
 }
@@ -220,8 +225,7 @@ Result<RunOptions> MakeRunOptions(const RawOptions& raw) {
   const std::string profile = BH_TRY(Choice(raw, "--profile"));
   options.profile = ParseProfile(profile).value_or(Profile::kAuto);
   options.limits = BH_TRY(MakeLimits(raw));
-  options.limits.cooperative_stop =
-      BH_TRY(Choice(raw, "--stop-mode")) == "cooperative";
+  options.limits.cooperative_stop = BH_TRY(Choice(raw, "--stop-mode")) == "cooperative";
   options.grace = BH_TRY(Duration(raw, "--grace", WorkerConfig::kGraceMax)).value_or(options.grace);
   options.sandbox = BH_TRY(Sandbox(raw));
   options.output = BH_TRY(MakeOutput(raw));

@@ -79,8 +79,8 @@ void RecordFailure(const Error& error, RunRecord& record) {
   }
   record.report.stop = StopOf(outcome.code);
   record.report.diagnostic = error.message;
-  record.exit_status = error.code == ErrorCode::kNotFound ? kExitNotFound
-                                                          : ExitStatusOf(outcome, record.signal);
+  record.exit_status =
+      error.code == ErrorCode::kNotFound ? kExitNotFound : ExitStatusOf(outcome, record.signal);
 }
 
 }  // namespace bulkhead::cli

@@ -1,5 +1,6 @@
-// All that the command knows of one run: the report of the library, or the same shape for a run that ended before there
-// was one, and what the command adds. The human line, the JSON report and the exit status are made from it.
+// All that the command knows of one run: the report of the library, or the same shape for a run
+// that ended before there was one, and what the command adds. The human line, the JSON report and
+// the exit status are made from it.
 #pragma once
 
 #include <bulkhead/error.h>
@@ -28,7 +29,8 @@ struct RunRecord {
 // Why there is no module to admit: not-found, unreadable, or admission's own reason.
 Error ModuleFailure(Error error);
 
-// An error of ours that ended the run before or instead of the library's report. What it says about the outcome:
+// An error of ours that ended the run before or instead of the library's report. What it says about
+// the outcome:
 //   reason = an outcome code (a stopped conversion) -> that outcome
 //   kModuleRefused -> module-refused/<reason>     kInvalidArgument -> worker-invalid-configuration
 //   kOutput -> worker-output-grant                everything else -> worker-launch

@@ -22,7 +22,7 @@ tl::unexpected<Error> RefuseOutput(const std::string& path, std::string_view why
 
 Status CheckDirectory(const DirectoryGrant& grant) {
   const std::string_view option = grant.writable ? "--dir-rw" : "--dir";
-  struct stat entry {};
+  struct stat entry{};
   if (stat(grant.host_path.c_str(), &entry) != 0) {
     return Fail(ErrorCode::kInvalidArgument,
                 fmt::format("{}: {}: {}", option, Quoted(grant.host_path), ErrnoText(errno)));
@@ -36,19 +36,22 @@ Status CheckDirectory(const DirectoryGrant& grant) {
 
 Result<UniqueFd> OpenStdin(const std::string& path) {
   UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
-  struct stat entry {};
+  struct stat entry{};
   if (!file.valid() || fstat(file.get(), &entry) != 0) {
     return Fail(ErrorCode::kInvalidArgument,
                 fmt::format("--stdin: {}: {}", Quoted(path), ErrnoText(errno)));
   }
   if (S_ISDIR(entry.st_mode)) {
-    return Fail(ErrorCode::kInvalidArgument, fmt::format("--stdin: {} is a directory", Quoted(path)));
+    return Fail(ErrorCode::kInvalidArgument,
+                fmt::format("--stdin: {} is a directory", Quoted(path)));
   }
   return file;
 }
 
 // argv[0] as the guest sees it: a name says nothing about the host's folders.
-std::string ProgramName(const std::string& module_path) { return SplitPath(module_path).leaf; }
+std::string ProgramName(const std::string& module_path) {
+  return SplitPath(module_path).leaf;
+}
 
 }  // namespace
 
@@ -68,7 +71,7 @@ Result<OutputGrant> ResolveOutput(OutputGrant grant) {
   if (!directory) {
     return RefuseOutput(given, fmt::format("cannot be reached: {}", ErrnoText(errno)));
   }
-  struct stat entry {};
+  struct stat entry{};
   if (lstat(given.c_str(), &entry) == 0) {
     if (S_ISDIR(entry.st_mode)) {
       return RefuseOutput(given, "is a directory");

@@ -8,7 +8,8 @@
 namespace bulkhead::cli {
 namespace {
 
-constexpr std::array<std::string_view, 5> kWords{"run", "inspect", "--deadline", "--dir", "--dir-rw"};
+constexpr std::array<std::string_view, 5> kWords{"run", "inspect", "--deadline", "--dir",
+                                                 "--dir-rw"};
 
 TEST(Suggest, FindsWhatWasMeant) {
   EXPECT_EQ(Nearest("rnu", kWords), "run");

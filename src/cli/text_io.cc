@@ -45,7 +45,8 @@ void Say(std::string_view text) {
 void EnsureStandardDescriptors() {
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (fcntl(fd, F_GETFD) < 0 && errno == EBADF) {
-      // The lowest free number is `fd`: the ones below are open. Meant to be inherited, hence no CLOEXEC.
+      // The lowest free number is `fd`: the ones below are open. Meant to be inherited, hence no
+      // CLOEXEC.
       static_cast<void>(open("/dev/null", O_RDWR));  // NOLINT(android-cloexec-open)
     }
   }

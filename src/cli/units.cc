@@ -44,13 +44,16 @@ constexpr std::string_view kDurationForms = "a duration such as 500ms, 1.5s, 2m 
 constexpr std::string_view kSizeForms = "a size such as 512B, 64KiB, 256MiB or 2GB";
 constexpr std::string_view kCountForms = "a whole number such as 1000, 1_000_000 or 1e9";
 
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+bool IsDigit(char c) {
+  return c >= '0' && c <= '9';
+}
 
-std::string Shown(std::string_view text) { return Quoted(CutUtf8(text, kShownBytesMax)); }
+std::string Shown(std::string_view text) {
+  return Quoted(CutUtf8(text, kShownBytesMax));
+}
 
 tl::unexpected<Error> Refuse(std::string_view text, std::string_view why, std::string_view forms) {
-  return Fail(ErrorCode::kInvalidArgument,
-              fmt::format("{} {}; write {}", Shown(text), why, forms));
+  return Fail(ErrorCode::kInvalidArgument, fmt::format("{} {}; write {}", Shown(text), why, forms));
 }
 
 std::string_view TakeDigits(std::string_view& text) {
@@ -93,8 +96,8 @@ const Unit* FindUnit(std::span<const Unit> units, std::string_view name) {
 }
 
 // DIGITS [ "." DIGITS ] UNIT as a multiple of the smallest unit.
-Result<std::uint64_t> ParseScaled(std::string_view text, std::span<const Unit> units,
-                                  bool any_case, std::string_view forms) {
+Result<std::uint64_t> ParseScaled(std::string_view text, std::span<const Unit> units, bool any_case,
+                                  std::string_view forms) {
   std::string_view rest = text;
   const std::string_view whole = TakeDigits(rest);
   std::string_view fraction;

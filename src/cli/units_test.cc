@@ -62,23 +62,32 @@ TEST(Units, BadQuantitiesNameTheAcceptedForms) {
       {"5", "'5' has no unit; write a size such as 512B, 64KiB, 256MiB or 2GB"},
       {"", "'' is not a number with a unit; write a size such as 512B, 64KiB, 256MiB or 2GB"},
       {"GiB", "'GiB' is not a number with a unit; write a size such as 512B, 64KiB, 256MiB or 2GB"},
-      {"-5MiB", "'-5MiB' is not a number with a unit; write a size such as 512B, 64KiB, 256MiB or 2GB"},
+      {"-5MiB",
+       "'-5MiB' is not a number with a unit; write a size such as 512B, 64KiB, 256MiB or 2GB"},
       {"5M", "'5M' has an unknown unit 'M'; write a size such as 512B, 64KiB, 256MiB or 2GB"},
-      {"5 MiB", "'5 MiB' has an unknown unit ' MiB'; write a size such as 512B, 64KiB, 256MiB or 2GB"},
-      {"1.MiB", "'1.MiB' has no digit after the point; write a size such as 512B, 64KiB, 256MiB or 2GB"},
-      {"1.2.3MiB", "'1.2.3MiB' has an unknown unit '.3MiB'; write a size such as 512B, 64KiB, 256MiB or 2GB"},
+      {"5 MiB",
+       "'5 MiB' has an unknown unit ' MiB'; write a size such as 512B, 64KiB, 256MiB or 2GB"},
+      {"1.MiB",
+       "'1.MiB' has no digit after the point; write a size such as 512B, 64KiB, 256MiB or 2GB"},
+      {"1.2.3MiB",
+       "'1.2.3MiB' has an unknown unit '.3MiB'; write a size such as 512B, 64KiB, 256MiB or 2GB"},
       {"18446744073709551616B",
        "'18446744073709551616B' is too large; write a size such as 512B, 64KiB, 256MiB or 2GB"},
-      {"17179869184GiB", "'17179869184GiB' is too large; write a size such as 512B, 64KiB, 256MiB or 2GB"},
-      {"5\x1b[2J", "'5\\x1b[2J' has an unknown unit '\\x1b[2J'; write a size such as 512B, 64KiB, 256MiB or 2GB"},
+      {"17179869184GiB",
+       "'17179869184GiB' is too large; write a size such as 512B, 64KiB, 256MiB or 2GB"},
+      {"5\x1b[2J",
+       "'5\\x1b[2J' has an unknown unit '\\x1b[2J'; write a size such as 512B, 64KiB, 256MiB or "
+       "2GB"},
   };
+
   for (const auto& row : rows) {
     const auto size = ParseSize(row.text);
     ASSERT_FALSE(size) << row.text;
     EXPECT_EQ(size.error().message, row.message);
     EXPECT_EQ(size.error().code, ErrorCode::kInvalidArgument);
   }
-  for (const std::string_view text : {"5", "5S", "5 s", "5M", "5d", "s", "1e3s", "+5s", "5ss", "0x5s"}) {
+  for (const std::string_view text :
+       {"5", "5S", "5 s", "5M", "5d", "s", "1e3s", "+5s", "5ss", "0x5s"}) {
     const auto duration = ParseDuration(text);
     ASSERT_FALSE(duration) << text;
     EXPECT_NE(duration.error().message.find("500ms, 1.5s, 2m or 1h"), std::string::npos) << text;
@@ -90,9 +99,10 @@ TEST(Units, CountsArePlain) {
   EXPECT_EQ(ParseCount("1_000_000").value_or(0), 1'000'000U);
   EXPECT_EQ(ParseCount("1e9").value_or(0), 1'000'000'000U);
   EXPECT_EQ(ParseCount("25E2").value_or(0), 2500U);
-  EXPECT_EQ(ParseCount("18446744073709551615").value_or(0), std::numeric_limits<std::uint64_t>::max());
-  for (const std::string_view text : {"", "-1", "1.5", "1e", "e9", "_1", "1_", "1__0", "1e20", "2e19",
-                                      "18446744073709551616", "1000x", "1 000", "0x10"}) {
+  EXPECT_EQ(ParseCount("18446744073709551615").value_or(0),
+            std::numeric_limits<std::uint64_t>::max());
+  for (const std::string_view text : {"", "-1", "1.5", "1e", "e9", "_1", "1_", "1__0", "1e20",
+                                      "2e19", "18446744073709551616", "1000x", "1 000", "0x10"}) {
     EXPECT_FALSE(ParseCount(text)) << text;
   }
 }

@@ -1,10 +1,10 @@
 #include "process/cgroup_pool.h"
 
-#include <dirent.h>
 #include <fmt/core.h>
 #include <unistd.h>
 
 #include <chrono>
+#include <filesystem>
 #include <string_view>
 
 #include "base/clock.h"
@@ -25,23 +25,15 @@ constexpr std::size_t kOwnerIdBytes = 4;
 // Time for everything that dead owners left; the rest waits for the next start.
 constexpr std::chrono::milliseconds kJanitorBudget{500};
 
-struct CloseDirectory {
-  void operator()(DIR* directory) const { closedir(directory); }
-};
-
 void RemoveAbandoned(const CgroupMethod& method, const std::string& directory) {
   const MonotonicClock clock;
   const Deadline deadline = Deadline::After(clock.Now(), kJanitorBudget);
-  std::vector<std::string> names;
-  if (const std::unique_ptr<DIR, CloseDirectory> listing(opendir(directory.c_str())); listing) {
-    while (const dirent* entry = readdir(listing.get())) {
-      if (std::string_view(entry->d_name).starts_with(kLeafNamePrefix)) {
-        names.emplace_back(entry->d_name);
-      }
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(directory, error)) {
+    if (!entry.path().filename().string().starts_with(kLeafNamePrefix)) {
+      continue;
     }
-  }
-  for (const std::string& name : names) {
-    const auto leaf = CgroupLeaf::Adopt(method, directory + "/" + name);
+    const auto leaf = CgroupLeaf::Adopt(method, entry.path());
     if (leaf) {
       // Best effort: what cannot be killed now is found again at the next start.
       (*leaf)->KillAndWait(deadline).value_or(false);

@@ -25,6 +25,8 @@ class ChildProcess final : public WorkerProcess {
   };
 
   explicit ChildProcess(Parts parts);
+  ChildProcess(const ChildProcess&) = delete;
+  ChildProcess& operator=(const ChildProcess&) = delete;
   ~ChildProcess() override;
 
   BorrowedFd pidfd() const override { return pidfd_.borrow(); }

@@ -8,6 +8,8 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <concepts>
+#include <type_traits>
 
 // Instrumented code would leave marks in shadow memory that the parent goes on using.
 #define BH_CHILD_CODE \
@@ -25,14 +27,23 @@ constexpr int kNiceBase = 20;           // the system call getpriority answers 2
 // Room for some hundred entries of /proc/self/fd at a time.
 constexpr std::size_t kDirectoryBufferBytes = 4096;
 
-// 0 or more: the result; less: -errno. The C library's wrappers are what sanitizers intercept.
-BH_CHILD_CODE long Call(long number, long a = 0, long b = 0, long c = 0, long d = 0, long e = 0) {
-  const long result = syscall(number, a, b, c, d, e);
-  return result == -1 ? -errno : result;
+template <class T>
+  requires std::integral<T> || std::is_enum_v<T>
+BH_CHILD_CODE long Word(T value) {
+  return static_cast<long>(value);
 }
 
-BH_CHILD_CODE long Address(const void* pointer) {
+template <class T>
+BH_CHILD_CODE long Word(T* pointer) {
   return reinterpret_cast<long>(pointer);
+}
+
+// 0 or more: the result; less: -errno. Arguments not given are 0, which some calls insist on. The C
+// library's own wrappers would not do: sanitizers intercept them.
+template <class... Arguments>
+BH_CHILD_CODE long Call(long number, Arguments... arguments) {
+  const long result = syscall(number, Word(arguments)..., 0L, 0L, 0L, 0L, 0L);
+  return result == -1 ? -errno : result;
 }
 
 [[noreturn]] BH_CHILD_CODE void Exit() {
@@ -62,7 +73,7 @@ BH_CHILD_CODE void Contain(ChildPlan& plan) {
     Exit();
   }
   if (plan.membership_fd >= 0) {
-    const long joined = Call(SYS_write, plan.membership_fd, Address("0"), 1);
+    const long joined = Call(SYS_write, plan.membership_fd, "0", 1);
     plan.failed_joining = joined < 0;
     Check(plan, LaunchStage::kContainment, joined);
   }
@@ -75,7 +86,7 @@ BH_CHILD_CODE void Contain(ChildPlan& plan) {
 BH_CHILD_CODE void ResetSignals() {
   const unsigned long default_action[4] = {};  // the kernel's struct sigaction: SIG_DFL, no flags
   for (int signal = 1; signal <= kSignalMax; ++signal) {
-    Call(SYS_rt_sigaction, signal, Address(default_action), 0, kSignalSetBytes);
+    Call(SYS_rt_sigaction, signal, default_action, 0, kSignalSetBytes);
   }
 }
 
@@ -84,7 +95,7 @@ BH_CHILD_CODE void ResetScheduling() {
   const long policy = Call(SYS_sched_getscheduler, 0) & ~SCHED_RESET_ON_FORK;
   if (policy == SCHED_FIFO || policy == SCHED_RR) {
     const int priority = 0;  // struct sched_param
-    Call(SYS_sched_setscheduler, 0, SCHED_NORMAL, Address(&priority));
+    Call(SYS_sched_setscheduler, 0, SCHED_NORMAL, &priority);
   }
   if (Call(SYS_getpriority, PRIO_PROCESS, 0) > kNiceBase) {
     Call(SYS_setpriority, PRIO_PROCESS, 0, 0);
@@ -124,11 +135,11 @@ BH_CHILD_CODE void CloseListed(ChildPlan& plan) {
   };
 
   const long directory =
-      Call(SYS_openat, AT_FDCWD, Address("/proc/self/fd"), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+      Call(SYS_openat, AT_FDCWD, "/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   Check(plan, LaunchStage::kDescriptors, directory);
   alignas(Entry) char buffer[kDirectoryBufferBytes];
   for (;;) {
-    const long filled = Call(SYS_getdents64, directory, Address(buffer), sizeof buffer);
+    const long filled = Call(SYS_getdents64, directory, buffer, sizeof buffer);
     Check(plan, LaunchStage::kDescriptors, filled);
     if (filled == 0) {
       break;
@@ -192,7 +203,7 @@ BH_CHILD_CODE void ArrangeDescriptors(ChildPlan& plan) {
 BH_CHILD_CODE void ApplyLimits(ChildPlan& plan) {
   for (std::size_t i = 0; i < plan.limit_count; ++i) {
     Check(plan, LaunchStage::kContainment,
-          Call(SYS_prlimit64, 0, plan.limits[i].resource, Address(&plan.limits[i].value), 0));
+          Call(SYS_prlimit64, 0, plan.limits[i].resource, &plan.limits[i].value, 0));
   }
 }
 
@@ -200,12 +211,10 @@ BH_CHILD_CODE void ApplyLimits(ChildPlan& plan) {
   const char* const arguments[] = {plan.program, nullptr};
   const char* const environment[] = {nullptr};
   const unsigned long no_signals = 0;
-  Call(SYS_rt_sigprocmask, SIG_SETMASK, Address(&no_signals), 0, kSignalSetBytes);
-  const long result =
-      plan.program_fd >= 0
-          ? Call(SYS_execveat, plan.program_fd, Address(""), Address(arguments),
-                 Address(environment), AT_EMPTY_PATH)
-          : Call(SYS_execve, Address(plan.program), Address(arguments), Address(environment));
+  Call(SYS_rt_sigprocmask, SIG_SETMASK, &no_signals, 0, kSignalSetBytes);
+  const long result = plan.program_fd >= 0 ? Call(SYS_execveat, plan.program_fd, "", arguments,
+                                                  environment, AT_EMPTY_PATH)
+                                           : Call(SYS_execve, plan.program, arguments, environment);
   Fail(plan, LaunchStage::kExec, result);
 }
 
@@ -218,7 +227,7 @@ BH_CHILD_CODE int RunChild(void* argument) {
   Contain(plan);
   ResetScheduling();
   Call(SYS_umask, kUmask);
-  Check(plan, LaunchStage::kWorkingDirectory, Call(SYS_chdir, Address(plan.working_directory)));
+  Check(plan, LaunchStage::kWorkingDirectory, Call(SYS_chdir, plan.working_directory));
   ArrangeDescriptors(plan);
   ApplyLimits(plan);
   Execute(plan);

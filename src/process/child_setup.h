@@ -54,7 +54,7 @@ struct ChildPlan {
   int error = 0;
 };
 
-// Body for clone: `plan` is a ChildPlan*. Never returns.
-int RunChild(void* plan);
+// Body for clone: `argument` is a ChildPlan*. Never returns.
+int RunChild(void* argument);
 
 }  // namespace bulkhead::process

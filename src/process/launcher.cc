@@ -106,9 +106,8 @@ Status CheckProc() {
 }
 
 struct Attempt {
-  ClonedChild child;
-  std::optional<Error> error;  // then there is no child any more
-  bool joined = false;         // was in the leaf, also when a later stage failed
+  Result<ClonedChild> child;
+  bool joined = false;  // was in the leaf, also when a later stage failed
 };
 
 class KernelLauncher final : public Launcher {
@@ -135,26 +134,23 @@ Attempt Try(SpawnPlan& plan, const CgroupLeaf* leaf, Join join) {
   if (leaf != nullptr && join == Join::kAtBirth) {
     request.cgroup = leaf->directory();
   }
-  Attempt attempt;
   Result<ClonedChild> child = CloneChild(request);
   if (!child) {
-    attempt.error = LaunchError(plan.program(), LaunchStage::kCreate, std::move(child).error());
-    return attempt;
+    return {Fail(LaunchError(plan.program(), LaunchStage::kCreate, std::move(child).error()))};
   }
-  attempt.child = *std::move(child);
-  attempt.joined = leaf != nullptr && child_plan.started && !child_plan.failed_joining;
-  if (!child_plan.started || child_plan.error != 0) {
-    ReapFailed(attempt.child);
-    attempt.error = ChildError(plan, child_plan);
+  const bool joined = leaf != nullptr && child_plan.started && !child_plan.failed_joining;
+  if (child_plan.started && child_plan.error == 0) {
+    return {std::move(child), joined};
   }
-  return attempt;
+  ReapFailed(*child);
+  return {Fail(ChildError(plan, child_plan)), joined};
 }
 
 // As Try, by whichever way into the leaf works on this machine.
 Attempt KernelLauncher::Start(SpawnPlan& plan, const CgroupLeaf& leaf) {
   if (leaf.method().kind == CgroupKind::kV2 && birth_works_) {
     Attempt attempt = Try(plan, &leaf, Join::kAtBirth);
-    if (attempt.joined || attempt.error->code == ErrorCode::kResourceExhausted) {
+    if (attempt.joined || attempt.child.error().code == ErrorCode::kResourceExhausted) {
       return attempt;
     }
     birth_works_ = false;
@@ -178,19 +174,19 @@ Result<std::unique_ptr<WorkerProcess>> KernelLauncher::Spawn(const SpawnSpec& sp
   Attempt attempt = leaf != nullptr ? Start(**plan, *leaf) : Try(**plan, nullptr, Join::kAtBirth);
   if (attempt.joined) {
     leaves_->MarkProven();
-  } else if (leaf != nullptr && attempt.error->code == ErrorCode::kLaunch &&
+  } else if (leaf != nullptr && attempt.child.error().code == ErrorCode::kLaunch &&
              leaves_->GiveUpUnlessProven()) {
     leaf.reset();
     attempt = Try(**plan, nullptr, Join::kAtBirth);
   }
-  if (attempt.error) {
+  if (!attempt.child) {
     if (leaf != nullptr) {
       leaves_->GiveBack(std::move(leaf));
     }
-    return Fail(*std::move(attempt.error));
+    return Fail(std::move(attempt.child).error());
   }
-  return TakeOver(**plan, {.pidfd = std::move(attempt.child.pidfd),
-                           .identity = {attempt.child.pid, 0},
+  return TakeOver(**plan, {.pidfd = std::move(attempt.child->pidfd),
+                           .identity = {attempt.child->pid, 0},
                            .leaf = std::move(leaf),
                            .leaves = leaves_,
                            .host_rss_bytes_peak = OwnRssBytesPeak()});

@@ -1,13 +1,12 @@
 #include "process/process_group.h"
 
-#include <dirent.h>
-#include <fcntl.h>
 #include <signal.h>
 
 #include <cerrno>
 #include <charconv>
-#include <memory>
-#include <string_view>
+#include <filesystem>
+#include <optional>
+#include <string>
 
 #include "base/errno_error.h"
 #include "process/pidfd.h"
@@ -16,12 +15,8 @@
 namespace bulkhead::process {
 namespace {
 
-struct CloseDirectory {
-  void operator()(DIR* directory) const { closedir(directory); }
-};
-
 // nullopt: not there any more, or not readable, hence not ours.
-std::optional<ProcStat> StatOf(std::string_view name) {
+std::optional<ProcStat> StatOf(const std::string& name) {
   pid_t pid = 0;
   const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), pid);
   if (error != std::errc() || end != name.data() + name.size()) {
@@ -79,13 +74,12 @@ Result<bool> ProcessGroup::Exists() const {
 }
 
 Result<ProcessGroup::Members> ProcessGroup::OpenMembers() const {
-  const std::unique_ptr<DIR, CloseDirectory> proc(opendir("/proc"));
-  if (proc == nullptr) {
-    return Fail(ErrnoError("opendir", "/proc", errno));
-  }
+  std::error_code failed;
+  std::filesystem::directory_iterator proc("/proc", failed);
   Members members;
-  while (const dirent* entry = readdir(proc.get())) {
-    const std::optional<ProcStat> stat = StatOf(entry->d_name);
+  for (; !failed && proc != std::filesystem::directory_iterator(); proc.increment(failed)) {
+    const std::string name = proc->path().filename();
+    const std::optional<ProcStat> stat = StatOf(name);
     if (!stat || (stat->group != leader_.pid && stat->session != leader_.pid)) {
       continue;
     }
@@ -100,10 +94,13 @@ Result<ProcessGroup::Members> ProcessGroup::OpenMembers() const {
       }
       return Fail(std::move(pidfd).error());
     }
-    const std::optional<ProcStat> again = StatOf(entry->d_name);
+    const std::optional<ProcStat> again = StatOf(name);
     if (again && again->identity() == stat->identity() && !BH_TRY(HasExited(pidfd->borrow()))) {
       members.pidfds.push_back(*std::move(pidfd));
     }
+  }
+  if (failed) {
+    return Fail(ErrnoError("readdir", "/proc", failed.value()));
   }
   return members;
 }

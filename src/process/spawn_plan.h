@@ -27,6 +27,7 @@ class SpawnPlan {
 
   SpawnPlan(const SpawnPlan&) = delete;
   SpawnPlan& operator=(const SpawnPlan&) = delete;
+  ~SpawnPlan() = default;
 
   // Fresh for each attempt: the child writes to it. Points into this object.
   ChildPlan& NewAttempt(BorrowedFd membership);

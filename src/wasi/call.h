@@ -28,6 +28,7 @@ class GuestBuffers {
   GuestBuffers() = default;
   GuestBuffers(const GuestBuffers&) = delete;
   GuestBuffers& operator=(const GuestBuffers&) = delete;
+  ~GuestBuffers() = default;
 
   Answer<void> Read(const GuestMemory& memory, std::uint32_t address, std::uint32_t parts);
   // Refers to this object.

@@ -31,10 +31,12 @@ Answer<void> DoTransfer(Call& call, Transfer transfer, const TransferArguments& 
 Answer<std::string> PreopenPath(Call& call) {
   const std::shared_ptr<Descriptor> descriptor = BH_WASI_TRY(call.Find(0, 0));
   const Directory* directory = descriptor->AsDirectory();
-  if (directory == nullptr || !directory->preopen_path()) {
-    return Refuse(Errno::kBadf);  // where the C library's search for preopens ends
+  if (directory != nullptr) {
+    if (const std::optional<std::string>& path = directory->preopen_path()) {
+      return *path;
+    }
   }
-  return *directory->preopen_path();
+  return Refuse(Errno::kBadf);  // where the C library's search for preopens ends
 }
 
 }  // namespace

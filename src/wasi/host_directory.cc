@@ -232,7 +232,8 @@ Answer<std::uint32_t> HostDirectory::ReadEntries(std::span<std::uint8_t> out,
   // The guest's entries are about as large as the kernel's, so asking for much more than fits is
   // waste.
   constexpr std::size_t kBlockBytesMin = 1024;
-  alignas(dirent64) std::array<std::uint8_t, 32 * 1024> block;
+  constexpr std::size_t kBlockBytesMax = 32768;
+  alignas(dirent64) std::array<std::uint8_t, kBlockBytesMax> block;
   const std::size_t block_bytes = std::clamp(out.size(), kBlockBytesMin, block.size());
   DirectoryListing listing(out);
   while (!listing.full()) {

@@ -80,16 +80,17 @@ Answer<Filestat> OutputFile::StatExisting() const {
   return FileStat();
 }
 
-Answer<std::uint32_t> OutputFile::Read(std::uint64_t generation, const IoRequest& request) {
+Answer<std::uint32_t> OutputFile::Read(std::uint64_t generation, std::uint64_t offset,
+                                       const IoRequest& request) {
   const std::lock_guard lock(mutex_);
   BH_WASI_TRY(RequireCurrent(generation));
-  if (*request.offset > kOffsetMax) {
+  if (offset > kOffsetMax) {
     return Refuse(Errno::kInval);
   }
   while (true) {
     const ssize_t got =
         preadv(grant_.file.get(), request.buffers.data(), static_cast<int>(request.buffers.size()),
-               static_cast<off_t>(*request.offset));
+               static_cast<off_t>(offset));
     if (got >= 0) {
       return static_cast<std::uint32_t>(got);
     }
@@ -231,12 +232,10 @@ Answer<void> OutputHandle::SetFlags(std::uint16_t flags) {
 
 Answer<std::uint32_t> OutputHandle::Read(const IoRequest& request) {
   if (request.offset) {
-    return file_->Read(generation_, request);
+    return file_->Read(generation_, *request.offset, request);
   }
   const std::lock_guard lock(mutex_);
-  IoRequest here = request;
-  here.offset = position_;
-  const std::uint32_t bytes = BH_WASI_TRY(file_->Read(generation_, here));
+  const std::uint32_t bytes = BH_WASI_TRY(file_->Read(generation_, position_, request));
   position_ += bytes;
   return bytes;
 }

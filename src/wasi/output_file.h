@@ -36,7 +36,9 @@ class OutputFile {
   Answer<Filestat> StatExisting() const;
 
   // kStale for a handle of a file that was unlinked since: its content is gone.
-  Answer<std::uint32_t> Read(std::uint64_t generation, const IoRequest& request);
+  // At `offset`, whatever the request says.
+  Answer<std::uint32_t> Read(std::uint64_t generation, std::uint64_t offset,
+                             const IoRequest& request);
   // At `request.offset`, or at the end without one; `end` receives the position after the last
   // byte. Like a file size limit: what still fits is written, and kFbig when nothing does.
   Answer<std::uint32_t> Write(std::uint64_t generation, const IoRequest& request,

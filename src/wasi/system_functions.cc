@@ -111,7 +111,7 @@ Answer<void> ProcRaise(Call& call) {
 
 Answer<void> RandomGet(Call& call) {
   // Between the pieces a stop is noticed; a gibibyte takes seconds.
-  constexpr std::size_t kPieceBytes = 1024 * 1024;
+  constexpr std::size_t kPieceBytes = 1 << 20;
   std::span<std::uint8_t> rest = BH_WASI_TRY(call.Span(0, call.U32(1)));
   while (!rest.empty()) {
     const ssize_t got = getrandom(rest.data(), std::min(rest.size(), kPieceBytes), 0);

@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -111,7 +113,9 @@ class Guest {
 
   template <class T>
   T Load(std::uint32_t address) {
-    return memory().Get<T>(address).value();
+    const std::optional<T> value = memory().Get<T>(address);
+    EXPECT_TRUE(value.has_value());
+    return value.value_or(T{});
   }
 
   template <class T>
@@ -122,19 +126,28 @@ class Guest {
   }
 
   // The usual calls, so that tests read like programs.
+  struct OpenFlags {
+    std::uint32_t fd_flags = 0;
+    std::uint32_t lookup = kLookupSymlinkFollow;
+  };
+
   std::pair<Errno, std::uint32_t> Open(std::uint32_t dir, std::string_view path,
                                        std::uint32_t open_flags, Rights base,
-                                       std::uint32_t fd_flags = 0,
-                                       std::uint32_t lookup = kLookupSymlinkFollow) {
+                                       const OpenFlags& flags) {
     const std::uint32_t out = Allocate(4);
-    const Errno error = Call("path_open", dir, lookup, Store(path), path.size(), open_flags, base,
-                             rights::kAll, fd_flags, out);
+    const Errno error = Call("path_open", dir, flags.lookup, Store(path), path.size(), open_flags,
+                             base, rights::kAll, flags.fd_flags, out);
     return {error, Load<std::uint32_t>(out)};
+  }
+
+  std::pair<Errno, std::uint32_t> Open(std::uint32_t dir, std::string_view path,
+                                       std::uint32_t open_flags, Rights base) {
+    return Open(dir, path, open_flags, base, OpenFlags{});
   }
 
   std::uint32_t MustOpen(std::uint32_t dir, std::string_view path, std::uint32_t open_flags,
                          Rights base, std::uint32_t fd_flags = 0) {
-    const auto [error, fd] = Open(dir, path, open_flags, base, fd_flags);
+    const auto [error, fd] = Open(dir, path, open_flags, base, OpenFlags{fd_flags});
     EXPECT_EQ(error, Errno::kSuccess) << path;
     return fd;
   }

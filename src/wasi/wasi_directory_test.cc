@@ -165,7 +165,7 @@ TEST_F(WasiDirectory, LinksThatStayInsideAreFollowedWhenAsked) {
   WriteInside("target", "content");
   ASSERT_EQ(guest_.Symlink("target", kDir, "link"), Errno::kSuccess);
   ASSERT_EQ(guest_.Symlink("link", kDir, "chain"), Errno::kSuccess);
-  EXPECT_EQ(guest_.Open(kDir, "chain", 0, kReadOnly, 0, 0).first, Errno::kLoop);
+  EXPECT_EQ(guest_.Open(kDir, "chain", 0, kReadOnly, {0, 0}).first, Errno::kLoop);
   EXPECT_EQ(guest_.Read(guest_.MustOpen(kDir, "chain", 0, kReadOnly), 10).second, "content");
   EXPECT_EQ(guest_.StatPath(kDir, "link", false).second.filetype, FileType::kSymbolicLink);
   EXPECT_EQ(guest_.StatPath(kDir, "link", true).second.filetype, FileType::kRegularFile);

@@ -70,8 +70,8 @@ TEST_F(WasiFile, OpenFlagsDoWhatTheySay) {
   EXPECT_EQ(guest_.Open(kDir, "new/", oflags::kCreat, kReadWrite).first, Errno::kIsdir);
   EXPECT_EQ(guest_.Open(kDir, "d", oflags::kCreat | oflags::kDirectory, 0).first, Errno::kInval);
   EXPECT_EQ(guest_.Open(kDir, "f", 16, 0).first, Errno::kInval);
-  EXPECT_EQ(guest_.Open(kDir, "f", 0, 0, 32).first, Errno::kInval);
-  EXPECT_EQ(guest_.Open(kDir, "f", 0, 0, 0, 2).first, Errno::kInval);
+  EXPECT_EQ(guest_.Open(kDir, "f", 0, 0, {32}).first, Errno::kInval);
+  EXPECT_EQ(guest_.Open(kDir, "f", 0, 0, {0, 2}).first, Errno::kInval);
   EXPECT_EQ(guest_.Open(kDir, ".", oflags::kDirectory, kReadWrite).first, Errno::kIsdir);
   EXPECT_EQ(dir_.ReadFile("f"), "content");
   guest_.MustOpen(kDir, "f", oflags::kTrunc, kReadWrite);

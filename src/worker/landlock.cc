@@ -70,9 +70,6 @@ Result<int> RestrictSelf(const std::vector<LandlockRule>& rules) {
   const int abi = static_cast<int>(
       syscall(SYS_landlock_create_ruleset, nullptr, 0, LANDLOCK_CREATE_RULESET_VERSION));
   if (abi < 1) {
-    if (errno == ENOSYS || errno == EOPNOTSUPP) {
-      return 0;
-    }
     return Failed("landlock_create_ruleset");
   }
   const RulesetAttribute attribute{FileAccessKnownTo(abi), kBindAndConnectTcp,

@@ -16,9 +16,9 @@ struct LandlockRule {
   bool writable = false;
 };
 
-// Returns the kernel's Landlock ABI, which says how much was denied; 0 if the kernel has no
-// Landlock, and then nothing is restricted. kLaunch with reason "landlock" and the errno if it has
-// but refuses. Call before other threads exist.
+// Returns the kernel's Landlock ABI, which says how much was denied. kLaunch with reason "landlock"
+// and the errno if the kernel has none (ENOSYS, EOPNOTSUPP) or refuses. Call before other threads
+// exist.
 Result<int> RestrictSelf(const std::vector<LandlockRule>& rules);
 
 }  // namespace bulkhead::worker

@@ -71,9 +71,7 @@ Result<LockedDown> LockDown(LockdownRequest request) {
   umask(umask(kUmaskAtLeast) | kUmaskAtLeast);
   if (request.sandbox) {
     const int landlock_abi = BH_TRY(RestrictFiles(request.directories));
-    if (landlock_abi > 0) {
-      mechanisms.push_back(fmt::format("landlock-abi-{}", landlock_abi));
-    }
+    mechanisms.push_back(fmt::format("landlock-abi-{}", landlock_abi));
     BH_TRY(InstallFilter(BuildFilter(LockdownFilter(with_directories))));
     mechanisms.emplace_back("seccomp");
   }

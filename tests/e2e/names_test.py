@@ -37,10 +37,7 @@ class Names(CommandTest):
     def test_g35_worker(self):
         module = self.compile(printer("x"))
         for folder in self.folders():
-            shutil.copy(WORKER, os.path.join(folder, b"bulkhead-wasm-worker"))
-            for name in os.listdir(os.path.dirname(WORKER)):
-                if name.startswith("libwasmtime"):
-                    shutil.copy(os.path.join(os.path.dirname(WORKER), name), folder)
+            os.symlink(WORKER, os.path.join(folder, b"bulkhead-wasm-worker"))  # finds its library from there
             environment = {**os.environb, b"BULKHEAD_WORKER_DIR": folder}
             result = self.bulkhead("run", module, env=environment)
             self.assertEqual((result.returncode, result.stdout), (0, b"x"), result.stderr)

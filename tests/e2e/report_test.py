@@ -105,6 +105,8 @@ class StatusFd(CommandTest):
         result = self.bulkhead("run", module, "--status-fd", "987")
         self.assertEqual((result.returncode, result.stdout), (122, b""))
         self.check_says(result, "--status-fd: descriptor 987 is not open")
+        _, report = self.run_with_report(module, "--status-fd", "987")
+        self.assertEqual(report["code"], "worker-invalid-configuration")
         with open("/dev/null", "rb") as file:
             number = file.fileno()
             result = self.bulkhead("run", module, "--status-fd", str(number), pass_fds=[number])

@@ -282,35 +282,40 @@ TEST_F(Case, G36LargeArgumentsAndVariablesArriveWhole) {
 // G28: descriptors run out at every possible point of a run in turn. Each run ends typed, nothing
 // is lost, and with descriptors back all is well.
 TEST_F(Case, G28RunsOutOfDescriptorsAreTyped) {
-  RunRequest request = RequestWithOutput("honest_echo");
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "the sanitizers need descriptors of their own to look at objects";
+#endif
+  RunRequest request = RequestFor("honest_echo");
   request.stdout_to = GuestStream::Capture(100);
   request.stderr_to = GuestStream::Capture(100);
   const AdmittedModule module = EmptyModule();
-  Run(module, request);
-  dir().Write("destination", "original");
+  ExpectOutcome(Run(module, request), "worker-completed");
   rlimit old_limit{};
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &old_limit), 0);
   const auto before = OpenDescriptors();
+  const rlim_t last = static_cast<rlim_t>(before.rbegin()->first) + 60;
   bool completed = false;
   int exhausted = 0;
-  const rlim_t first = static_cast<rlim_t>(before.rbegin()->first) + 1;
-  for (rlim_t room = 0; room < 60; ++room) {
-    const rlimit limit{first + room, old_limit.rlim_max};
+  // The limit is on the number of new ones; those in use above it stay open.
+  for (rlim_t numbers = 4; numbers < last && !completed; ++numbers) {
+    const TempDir outputs;
+    request.output = OutputGrant{};
+    request.output->path = outputs.Path("destination");
+    const rlimit limit{numbers, old_limit.rlim_max};
     ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
     const RunReport report = RunModule(runtime(), module, request);
     ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &old_limit), 0);
-    SCOPED_TRACE("room for " + std::to_string(room) + " descriptors: " + report.outcome.CodeText());
+    SCOPED_TRACE("descriptors below " + std::to_string(numbers) + ": " + report.outcome.CodeText() +
+                 ": " + report.diagnostic);
     CheckAfterRun(report);
     EXPECT_EQ(OpenDescriptors(), before);
-    if (report.outcome.completed()) {
-      completed = true;
-      break;
+    completed = report.outcome.completed();
+    if (!completed) {
+      ++exhausted;
+      EXPECT_EQ(report.outcome.kind(), OutcomeKind::kFailure);
+      EXPECT_NE(report.diagnostic.find("Too many open files"), std::string::npos);
+      EXPECT_EQ(outputs.Entries(), std::vector<std::string>{});
     }
-    ++exhausted;
-    EXPECT_EQ(report.outcome.kind(), OutcomeKind::kFailure);
-    EXPECT_NE(report.diagnostic.find("Too many open files"), std::string::npos)
-        << report.diagnostic;
-    ExpectDestinationUntouched();
   }
   EXPECT_TRUE(completed);
   EXPECT_GT(exhausted, 5);

@@ -357,7 +357,8 @@ TEST_F(Case, G20DyingInsideAFrameReportsTheDeath) {
   ExpectOutcome(Run(RequestFor("honest_echo")), "worker-completed", kClean);
 }
 
-// The worker says how much it got: the cap, the engine's fixed overhead and the stack, and its own few pages.
+// The worker says how much it got: the cap, the engine's fixed overhead and the stack, and its own
+// few pages.
 TEST_F(OneShot, N14MemoryOfTheWorkerIsBounded) {
   RunRequest request = RequestFor("eats_memory");
   request.limits.memory_bytes = 64U << 20;

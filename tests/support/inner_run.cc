@@ -68,12 +68,12 @@ void Report(const RunReport& report, std::unique_ptr<Runtime> runtime, const Lea
 }
 
 int Main(const std::string& mode, const RunRequest& request) {
+  const AdmittedModule module = EmptyModule();
   const LeakGuard guard;
   StagePrinter printer;
   RuntimeOptions options;
   options.observer = &printer;
   std::unique_ptr<Runtime> runtime = Runtime::Create(options).value();
-  const AdmittedModule module = EmptyModule();
   std::string line;
   if (mode == "finish") {
     const RunReport report = RunModule(*runtime, module, request);
