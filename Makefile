@@ -81,3 +81,4 @@ setup-run:
 
 setup-test:
 	@scripts/setup.sh test
+	@scripts/setup.sh guests

@@ -1,7 +1,6 @@
 // Absolute points on the monotonic clock. Durations are std::chrono, never bare integers.
 #pragma once
 
-#include <algorithm>
 #include <chrono>
 
 namespace bulkhead {
@@ -32,8 +31,8 @@ class Deadline {
     if (never()) {
       return std::chrono::nanoseconds::max();
     }
-    return std::max(std::chrono::nanoseconds::zero(),
-                    std::chrono::duration_cast<std::chrono::nanoseconds>(when_ - now));
+    return when_ <= now ? std::chrono::nanoseconds::zero()
+                        : std::chrono::duration_cast<std::chrono::nanoseconds>(when_ - now);
   }
 
   friend constexpr bool operator==(Deadline, Deadline) = default;

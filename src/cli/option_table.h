@@ -35,7 +35,6 @@ struct Example {
 
 struct CommandSpec {
   std::string_view name = {};
-// NOLINTEND(readability-redundant-member-init)
   std::string_view synopsis = {};  // after "bulkhead NAME"
   std::string_view summary = {};   // one line, lower case, no full stop
   std::string_view description = {};
@@ -44,6 +43,7 @@ struct CommandSpec {
   std::span<const OptionSpec> options = {};
   std::span<const Example> examples = {};
 };
+// NOLINTEND(readability-redundant-member-init)
 
 struct ExitStatusSpec {
   std::string_view status;

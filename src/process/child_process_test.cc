@@ -512,12 +512,14 @@ TEST(OneShot, N17HostAsPid1OfANamespaceCanStartWorkers) {
   EXPECT_EQ(code, 0);
 }
 
-// Starts a worker, says its pid and waits for the end.
-int HostOneWorker(BorrowedFd report) {
+// Starts a worker that ends by no means of its own, says its pid and waits for the end.
+int HostOneWorker(const std::string& program, BorrowedFd report) {
   const auto launcher = MakeLauncher();
-  const auto worker = EchoWorker::Start(*launcher);
-  BH_HOST_EXPECT(worker != nullptr);
-  const std::string line = std::to_string(worker->pid()) + "\n";
+  SpawnSpec spec;
+  spec.program = program;
+  const auto worker = launcher->Spawn(spec);
+  BH_HOST_EXPECT(worker.has_value());
+  const std::string line = std::to_string((*worker)->identity().pid) + "\n";
   BH_HOST_EXPECT(write(report.get(), line.data(), line.size()) ==
                  static_cast<ssize_t>(line.size()));
   for (;;) {
@@ -527,7 +529,9 @@ int HostOneWorker(BorrowedFd report) {
 
 TEST(OneShot, N17WorkerDiesWithAKilledHost) {
   const TestPipe report = MakePipe();
-  TestHost host([&] { return HostOneWorker(report.writer.borrow()); });
+  const TestDirectory dir;
+  const std::string program = dir.Script("worker", "exec sleep 1000");
+  TestHost host([&] { return HostOneWorker(program, report.writer.borrow()); });
   const ProcessIdentity worker = IdentityFromLine(ReadLine(report.reader.borrow()));
   ASSERT_TRUE(Alive(worker));
   host.Kill();
@@ -537,9 +541,11 @@ TEST(OneShot, N17WorkerDiesWithAKilledHost) {
 TEST(OneShot, N17WorkerDiesWithAKilledHostUnderASubreaper) {
   const TestPipe report = MakePipe();
   const TestPipe hold = MakePipe();
+  const TestDirectory dir;
+  const std::string program = dir.Script("worker", "exec sleep 1000");
   TestHost reaper([&] {
     prctl(PR_SET_CHILD_SUBREAPER, 1);
-    TestHost host([&] { return HostOneWorker(report.writer.borrow()); });
+    TestHost host([&] { return HostOneWorker(program, report.writer.borrow()); });
     char c = 0;
     BH_HOST_EXPECT(read(hold.reader.get(), &c, 1) == 1);
     host.Kill();

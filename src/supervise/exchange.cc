@@ -45,7 +45,9 @@ ExchangeResult Exchange::RunToEnd() {
     WatchStreams();
     LatchStop();
     FlushChannel();
-    FeedMessages();
+    if (waits_.Ready(kSocket) != 0) {
+      FeedMessages();
+    }
     FeedExit();
     FeedTimers();
   }
@@ -378,6 +380,7 @@ void Exchange::Do(Action action) {
       }
       return Enter(Stage::kExecute);
     case Action::kKeepTerminal:
+      input_.process->SampleMemory();  // while there is something to look at
       linger_end_ = Deadline::After(context_.clock.Now(), kLingerMax);
       grace_end_ = Deadline::Never();
       return;
@@ -396,7 +399,8 @@ void Exchange::Do(Action action) {
 // Kills what is left of the tree after every kind of end, and reaps.
 void Exchange::Contain() {
   result_.facts.exited_by_itself = !forced_;
-  input_.execute_descriptors.clear();  // our copies of the guest's pipe ends, if they were never sent
+  input_.execute_descriptors
+      .clear();  // our copies of the guest's pipe ends, if they were never sent
   result_.entered[static_cast<std::size_t>(Stage::kReap)] = context_.clock.Now();
   auto reaped = input_.process->KillAndReap(Deadline::After(context_.clock.Now(), kReapMax));
   if (!reaped || !*reaped) {

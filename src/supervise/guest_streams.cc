@@ -20,6 +20,8 @@ namespace {
 
 constexpr std::size_t kReadBytes = 64U << 10;   // one read from the pipe
 constexpr std::size_t kSpliceBytes = 1U << 20;  // one splice, as much as a pipe holds
+// Before the exchange looks at everything else again.
+constexpr int kSplicesPerTurn = 16;
 constexpr std::size_t kTerminalBytes =
     PIPE_BUF;  // a terminal takes this much without blocking when it polls writable
 constexpr std::size_t kCharacterBytes = 4;  // longest UTF-8 character
@@ -151,7 +153,8 @@ void GuestOutput::Pump(const WaitSet& waits, int key) {
 
 void GuestOutput::MoveSome() {
   if (sink_ == Sink::kPipe && !closed_ && pending_.empty()) {
-    Splice();
+    for (int i = 0; i < kSplicesPerTurn && Splice(); ++i) {
+    }
     return;
   }
   if (FlushPending()) {
@@ -165,30 +168,29 @@ std::size_t GuestOutput::Allowed(std::size_t want) const {
                                  : std::min<std::uint64_t>(want, options_.bytes_max - taken_);
 }
 
-void GuestOutput::Splice() {
+bool GuestOutput::Splice() {
   const std::size_t allowed = Allowed(kSpliceBytes);
   if (allowed == 0) {
     FillPending();  // only looks whether the guest wrote past its limit
-    return;
+    return false;
   }
   const ssize_t moved = splice(source_.get(), nullptr, destination().get(), nullptr, allowed,
                                SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
   if (moved > 0) {
     taken_ += static_cast<std::uint64_t>(moved);
     bytes_ += static_cast<std::uint64_t>(moved);
-    return;
+    return true;
   }
   if (moved == 0) {
     ended_ = true;
-    return;
-  }
-  if (!WouldBlock(errno)) {
+  } else if (!WouldBlock(errno)) {
     CloseDestination(errno);
-    return;
+  } else {
+    // Either side may be the one that is not ready: if there is something to read, it is the
+    // destination.
+    wait_for_destination_ = Waiting() > 0;
   }
-  // Either side may be the one that is not ready: if there is something to read, it is the
-  // destination.
-  wait_for_destination_ = Waiting() > 0;
+  return false;
 }
 
 void GuestOutput::FillPending() {
@@ -280,10 +282,14 @@ void GuestOutput::CloseDestination(int sys_errno) {
 
 std::uint64_t GuestOutput::Waiting() const {
   int bytes = 0;
-  return source_.valid() && ioctl(source_.get(), FIONREAD, &bytes) == 0 ? static_cast<std::uint64_t>(bytes) : 0;
+  return source_.valid() && ioctl(source_.get(), FIONREAD, &bytes) == 0
+             ? static_cast<std::uint64_t>(bytes)
+             : 0;
 }
 
-void GuestOutput::EndIfEmpty() { ended_ = ended_ || Waiting() == 0; }
+void GuestOutput::EndIfEmpty() {
+  ended_ = ended_ || Waiting() == 0;
+}
 
 void GuestOutput::Abandon() {
   undelivered_ += pending_.size() + Waiting();

@@ -51,7 +51,8 @@ class GuestOutput {
   // Moves what is left after the worker's end; true when there is nothing more to move.
   bool drained() const { return ended_ && pending_.empty(); }
 
-  // The worker is gone: once the pipe is empty nothing more comes, whoever still holds its other end.
+  // The worker is gone: once the pipe is empty nothing more comes, whoever still holds its other
+  // end.
   void EndIfEmpty();
   // No more source: counts what is left in the pipe as undelivered.
   void Abandon();
@@ -79,7 +80,8 @@ class GuestOutput {
   bool open() const { return source_.valid() && !ended_; }
 
   void MoveSome();
-  void Splice();
+  // true: some bytes moved, there may be more.
+  bool Splice();
   void FillPending();
   // false: the destination is full for now.
   bool FlushPending();

@@ -20,7 +20,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-class Guest : public BulkheadTest {
+class OneShot : public BulkheadTest {
  protected:
   void SetUp() override {
     if (!HaveWat2Wasm()) {
@@ -71,7 +71,10 @@ class Guest : public BulkheadTest {
   }
 };
 
-TEST_F(Guest, S1NormalCompletion) {
+// Cases of the collection of field reports.
+using Case = OneShot;
+
+TEST_F(OneShot, S1NormalCompletion) {
   const RunReport report = Run(Load("empty"), GuestRequest());
   ExpectOutcome(report, "worker-completed", kClean);
   EXPECT_EQ(report.outcome.completed_as, CompletedAs::kStarted);
@@ -79,7 +82,7 @@ TEST_F(Guest, S1NormalCompletion) {
   EXPECT_EQ(report.worker_stderr_tail, "");
 }
 
-TEST_F(Guest, S2ExitZero) {
+TEST_F(OneShot, S2ExitZero) {
   const RunReport report = Run(Load("exit", "CODE", "0"), GuestRequest());
   ExpectOutcome(report, "worker-completed", kClean);
   EXPECT_EQ(report.outcome.completed_as, CompletedAs::kExited);
@@ -87,7 +90,7 @@ TEST_F(Guest, S2ExitZero) {
 }
 
 // G10: every code is the guest's own; none is mistaken for a deadline, a kill or a failure of ours.
-TEST_F(Guest, G10ExitCodesAreExact) {
+TEST_F(Case, G10ExitCodesAreExact) {
   for (const int code : {1, 3, 119, 120, 124, 125, 126, 127, 130, 137, 139, 255, 256, 1000, -1}) {
     SCOPED_TRACE(code);
     const RunReport report = Run(Load("exit", "CODE", std::to_string(code)), GuestRequest());
@@ -97,7 +100,7 @@ TEST_F(Guest, G10ExitCodesAreExact) {
   }
 }
 
-TEST_F(Guest, S3TrapsNameTheirCause) {
+TEST_F(OneShot, S3TrapsNameTheirCause) {
   const std::vector<std::pair<const char*, const char*>> faults = {
       {"unreachable", "unreachable"},
       {"(drop (i32.load (i32.const 70000)))", "memory-out-of-bounds"},
@@ -122,7 +125,7 @@ TEST_F(Guest, S3TrapsNameTheirCause) {
   }
 }
 
-TEST_F(Guest, S4FuelRunsOut) {
+TEST_F(OneShot, S4FuelRunsOut) {
   RunRequest request = GuestRequest();
   request.limits.fuel = 10'000;
   for (const char* guest : {"spin", "start_spin"}) {
@@ -133,7 +136,7 @@ TEST_F(Guest, S4FuelRunsOut) {
   ExpectOutcome(Run(Load("empty"), request), "worker-completed", kClean);
 }
 
-TEST_F(Guest, S5CooperativeCancel) {
+TEST_F(OneShot, S5CooperativeCancel) {
   for (const char* guest : {"spin", "start_spin"}) {
     SCOPED_TRACE(guest);
     const RunReport report = RunCancelled(Load(guest), GuestRequest());
@@ -141,7 +144,7 @@ TEST_F(Guest, S5CooperativeCancel) {
   }
 }
 
-TEST_F(Guest, S6CooperativeDeadline) {
+TEST_F(OneShot, S6CooperativeDeadline) {
   RunRequest request = GuestRequest();
   request.limits.deadline = seconds(1);
   const RunReport report = Run(Load("spin"), request);
@@ -151,7 +154,7 @@ TEST_F(Guest, S6CooperativeDeadline) {
   EXPECT_GE(report.elapsed, milliseconds(900));
 }
 
-TEST_F(Guest, StopModeKillNeedsNoCooperation) {
+TEST_F(OneShot, StopModeKillNeedsNoCooperation) {
   RunRequest request = GuestRequest();
   request.limits.cooperative_stop = false;
   request.limits.deadline = seconds(1);
@@ -159,7 +162,7 @@ TEST_F(Guest, StopModeKillNeedsNoCooperation) {
 }
 
 // G02: host calls that wait end with the stop, without force.
-TEST_F(Guest, G02WaitsInHostCallsAreStopped) {
+TEST_F(Case, G02WaitsInHostCallsAreStopped) {
   int ends[2] = {-1, -1};
   ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
   const UniqueFd silent(ends[0]);
@@ -177,7 +180,7 @@ TEST_F(Guest, G02WaitsInHostCallsAreStopped) {
   }
 }
 
-TEST_F(Guest, S8SequentialStressCarriesNothingOver) {
+TEST_F(OneShot, S8SequentialStressOfRealGuests) {
   const AdmittedModule empty = Load("empty");
   const AdmittedModule spin = Load("spin");
   const AdmittedModule trap = Load("trap", "FAULT", "unreachable");
@@ -188,7 +191,7 @@ TEST_F(Guest, S8SequentialStressCarriesNothingOver) {
   }
 }
 
-TEST_F(Guest, StdinReachesStdout) {
+TEST_F(OneShot, StdinReachesStdout) {
   const std::string content(200'000, 'c');
   const std::string path = dir().Write("input", content);
   const UniqueFd input(open(path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -200,7 +203,7 @@ TEST_F(Guest, StdinReachesStdout) {
   EXPECT_EQ(report.stdout_captured, content);
 }
 
-TEST_F(Guest, StdoutLimitEndsTheRun) {
+TEST_F(OneShot, StdoutLimitEndsTheRun) {
   RunRequest request = GuestRequest();
   request.limits.stdout_bytes_max = 100'000;
   request.stdout_to = GuestStream::Capture(1U << 20);
@@ -209,7 +212,7 @@ TEST_F(Guest, StdoutLimitEndsTheRun) {
   EXPECT_EQ(report.stdout_captured.size(), 100'000U);
 }
 
-TEST_F(Guest, AReaderThatLeavesEndsTheRun) {
+TEST_F(OneShot, AReaderThatLeavesEndsTheRun) {
   int ends[2] = {-1, -1};
   ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
   UniqueFd reader(ends[0]);
@@ -226,7 +229,7 @@ TEST_F(Guest, AReaderThatLeavesEndsTheRun) {
   ExpectOutcome(report, "stdout-closed");
 }
 
-TEST_F(Guest, G36LargeArgumentsAndVariablesArriveExactly) {
+TEST_F(Case, G36LargeArgumentsAndVariablesArriveExactly) {
   RunRequest request = GuestRequest();
   request.stdout_to = GuestStream::Capture(4U << 20);
   for (const std::size_t bytes : {131'000U, 131'072U, 1'000'000U}) {
@@ -242,13 +245,13 @@ TEST_F(Guest, G36LargeArgumentsAndVariablesArriveExactly) {
   }
 }
 
-TEST_F(Guest, S11OutputIsPublished) {
+TEST_F(OneShot, S11OutputOfARealGuestIsPublished) {
   const RunReport report = Run(Load("write_output", "END", "nop"), GuestRequestWithOutput());
   ExpectOutcome(report, "worker-completed", kClean);
   ExpectPublished("guest output");
 }
 
-TEST_F(Guest, OnlySuccessPublishes) {
+TEST_F(OneShot, OnlySuccessfulGuestsPublish) {
   const std::vector<std::pair<const char*, const char*>> ends = {
       {"unreachable", "trapped"},
       {"(call $proc_exit (i32.const 3))", "nonzero-exit"},
@@ -264,13 +267,13 @@ TEST_F(Guest, OnlySuccessPublishes) {
   ExpectDestinationUntouched();
 }
 
-TEST_F(Guest, N20CompletedWithoutAnOutput) {
+TEST_F(OneShot, N20RealGuestCompletesWithoutAnOutput) {
   ExpectOutcome(Run(Load("empty"), GuestRequestWithOutput()), "worker-output-commit", kClean);
   ExpectDestinationUntouched();
 }
 
 // G05: who has run into its own memory limit is told so, and the machine does not pay for it.
-TEST_F(Guest, G05RefusedGrowthIsReported) {
+TEST_F(Case, G05RefusedGrowthIsReported) {
   constexpr std::uint64_t kCap = 64U << 20;
   RunRequest request = GuestRequest();
   request.limits.memory_bytes = kCap;
@@ -289,7 +292,7 @@ TEST_F(Guest, G05RefusedGrowthIsReported) {
 }
 
 // A small cap does not keep a one-page guest from starting (G12).
-TEST_F(Guest, G12SmallCapsStillStart) {
+TEST_F(Case, G12SmallCapsStillStart) {
   RunRequest request = GuestRequest();
   request.limits.memory_bytes = 64U << 10;
   ExpectOutcome(Run(Load("empty"), request), "worker-completed", kClean);
@@ -297,7 +300,7 @@ TEST_F(Guest, G12SmallCapsStillStart) {
   ExpectOutcome(Run(Load("empty"), request), "worker-completed", kClean);
 }
 
-TEST_F(Guest, TablesAreBoundedToo) {
+TEST_F(OneShot, TablesAreBoundedToo) {
   RunRequest request = GuestRequest();
   request.limits.memory_bytes = 64U << 20;
   const RunReport report = Run(Load("grow_table"), request);
@@ -326,7 +329,7 @@ std::vector<std::uint8_t> CompileBomb() {
   return AssembleText(text + "))");
 }
 
-TEST_F(Guest, CompileBombsEndAtTheDeadline) {
+TEST_F(OneShot, CompileBombsEndAtTheDeadline) {
   RunRequest request = GuestRequest();
   request.limits.deadline = seconds(1);
   request.worker.grace = kShortGrace;
@@ -338,7 +341,7 @@ TEST_F(Guest, CompileBombsEndAtTheDeadline) {
   EXPECT_LT(report.elapsed, seconds(10));
 }
 
-TEST_F(Guest, CpuTimeIsLimited) {
+TEST_F(OneShot, CpuTimeIsLimited) {
   RunRequest request = GuestRequest();
   request.limits.cpu_time = seconds(1);
   const RunReport report = Run(Load("spin"), request);
@@ -347,7 +350,7 @@ TEST_F(Guest, CpuTimeIsLimited) {
 }
 
 // N14: many guests at once, each within its own bounds.
-TEST_F(Guest, SixteenColdStartsAtOnceSucceed) {
+TEST_F(OneShot, SixteenColdStartsAtOnceSucceed) {
   const AdmittedModule module = Load("print_args");
   std::vector<std::thread> threads;
   for (int i = 0; i < 16; ++i) {
@@ -366,7 +369,7 @@ TEST_F(Guest, SixteenColdStartsAtOnceSucceed) {
   }
 }
 
-TEST_F(Guest, TextIsConvertedInAWorker) {
+TEST_F(OneShot, TextIsConvertedInAWorker) {
   const std::string text = ReadFile(std::string(BH_SOURCE_DIR) + "/tests/wasm/empty.wat");
   const ModuleSource source =
       ModuleSource::FromBytes({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()},

@@ -23,7 +23,7 @@
 namespace bulkhead::test {
 namespace {
 
-class Launch : public BulkheadTest {
+class OneShot : public BulkheadTest {
  protected:
   using Facts = std::multimap<std::string, std::string>;
 
@@ -69,12 +69,15 @@ class Launch : public BulkheadTest {
   }
 };
 
+// Cases of the collection of field reports.
+using Case = OneShot;
+
 std::string FileSha256(const std::string& path) {
   Program tool({"sha256sum", path});
   return tool.ReadLine().value_or("").substr(0, 64);
 }
 
-TEST_F(Launch, G30EveryReasonIsNamed) {
+TEST_F(Case, G30EveryReasonIsNamed) {
   const TempDir programs;
   ExpectLaunchFailure(programs.Path("missing"), "No such file or directory");
   ExpectLaunchFailure(programs.path(), "");
@@ -94,7 +97,7 @@ TEST_F(Launch, G30EveryReasonIsNamed) {
 }
 
 // The loader's complaint comes after a successful exec: it is in the tail of the worker's stderr.
-TEST_F(Launch, G30AMissingLibraryIsNamed) {
+TEST_F(Case, G30AMissingLibraryIsNamed) {
   const TempDir programs;
   std::string image = ReadFile(WorkerPath("honest_echo"));
   const std::size_t needed = image.find("libstdc++.so");
@@ -115,7 +118,7 @@ TEST_F(Launch, G30AMissingLibraryIsNamed) {
   ExpectDestinationUntouched();
 }
 
-TEST_F(Launch, MissingWorkingDirectoryIsNamed) {
+TEST_F(OneShot, MissingWorkingDirectoryIsNamed) {
   RunRequest request = RequestFor("honest_echo");
   request.worker.working_directory = dir().Path("missing");
   const RunReport report = Run(request);
@@ -123,7 +126,7 @@ TEST_F(Launch, MissingWorkingDirectoryIsNamed) {
   EXPECT_NE(report.diagnostic.find("missing"), std::string::npos) << report.diagnostic;
 }
 
-TEST_F(Launch, ExpectedDigestIsThatOfTheFile) {
+TEST_F(OneShot, ExpectedDigestIsThatOfTheFile) {
   RunRequest request = RequestFor("honest_echo");
   request.worker.executable_sha256 = FileSha256(request.worker.executable);
   ASSERT_EQ(request.worker.executable_sha256->size(), 64U);
@@ -134,7 +137,7 @@ TEST_F(Launch, ExpectedDigestIsThatOfTheFile) {
   EXPECT_FALSE(report.diagnostic.empty());
 }
 
-TEST_F(Launch, WorkersAreFoundThroughSymbolicLinksToo) {
+TEST_F(OneShot, WorkersAreFoundThroughSymbolicLinksToo) {
   const std::string link = dir().Path("link");
   ASSERT_EQ(symlink(WorkerPath("honest_echo").c_str(), link.c_str()), 0);
   RunRequest request = RequestFor("honest_echo");
@@ -142,7 +145,7 @@ TEST_F(Launch, WorkersAreFoundThroughSymbolicLinksToo) {
   ExpectOutcome(Run(request), "worker-completed", kClean);
 }
 
-TEST_F(Launch, G35OddPathsOfWorkersWork) {
+TEST_F(Case, G35OddPathsOfWorkersWork) {
   for (const std::string& name :
        {std::string("a b"), std::string("a\"b"), std::string("a\nb"), std::string("\xE2\x98\x83"),
         std::string("\xFF"), std::string(255, 'n')}) {
@@ -155,7 +158,7 @@ TEST_F(Launch, G35OddPathsOfWorkersWork) {
 
 // G27, section 4.1: whatever the host has open, without close-on-exec even, the worker has its four
 // descriptors.
-TEST_F(Launch, G27WorkersSeeTheirOwnDescriptorsOnly) {
+TEST_F(Case, G27WorkersSeeTheirOwnDescriptorsOnly) {
   const UniqueFd secret(
       open("/etc/hostname", O_RDONLY));  // NOLINT(android-cloexec-open): inheritable on purpose
   ASSERT_TRUE(secret.valid());
@@ -175,7 +178,7 @@ TEST_F(Launch, G27WorkersSeeTheirOwnDescriptorsOnly) {
 }
 
 // G27: also when the host runs without standard descriptors of its own.
-TEST_F(Launch, HostsWithoutStandardDescriptorsWork) {
+TEST_F(OneShot, HostsWithoutStandardDescriptorsWork) {
   const UniqueFd kept_in(fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 100));
   ASSERT_TRUE(kept_in.valid());
   close(STDIN_FILENO);
@@ -186,7 +189,7 @@ TEST_F(Launch, HostsWithoutStandardDescriptorsWork) {
   EXPECT_EQ(ValueOf(facts, "fd3").find("socket:"), 0U);
 }
 
-TEST_F(Launch, WorkersInheritNothingOfTheHost) {
+TEST_F(OneShot, WorkersInheritNothingOfTheHost) {
   setenv("BULKHEAD_TEST_SECRET", "secret",
          1);  // NOLINT(concurrency-mt-unsafe): the run has not started
   struct sigaction ignore{};
@@ -216,7 +219,7 @@ TEST_F(Launch, WorkersInheritNothingOfTheHost) {
   EXPECT_EQ(ValueOf(facts, "address_space"), "unlimited");
 }
 
-TEST_F(Launch, RequestsArriveUnchanged) {
+TEST_F(OneShot, RequestsArriveUnchanged) {
   RunRequest request = RequestFor("describes_itself");
   request.worker.working_directory = dir().path();
   request.worker.descriptors_max = 77;
@@ -255,7 +258,7 @@ TEST_F(Launch, RequestsArriveUnchanged) {
   EXPECT_EQ(ValueOf(facts, "module_sealed"), "yes");
 }
 
-TEST_F(Launch, FuelAndOutputAreAbsentUnlessAskedFor) {
+TEST_F(OneShot, FuelAndOutputAreAbsentUnlessAskedFor) {
   const Facts facts = Describe();
   EXPECT_EQ(ValueOf(facts, "execute.fuel"), "0");
   EXPECT_EQ(ValueOf(facts, "execute.output"), "");
@@ -321,7 +324,7 @@ TEST_F(Case, G28RunsOutOfDescriptorsAreTyped) {
   EXPECT_GT(exhausted, 5);
 }
 
-TEST_F(Launch, FindWorkerNamesEveryPlaceItTried) {
+TEST_F(OneShot, FindWorkerNamesEveryPlaceItTried) {
   setenv("BULKHEAD_WORKER_DIR", dir().path().c_str(),
          1);  // NOLINT(concurrency-mt-unsafe): no run is active
   const Result<std::string> missing = FindWorker("no-such-worker");

@@ -70,7 +70,7 @@ std::vector<std::string> AwaitReport(Program& host) {
   return lines;
 }
 
-class ParentDeath : public testing::Test {
+class OneShot : public testing::Test {
  protected:
   // Orphans come to us, and not to a process 1 that might behave differently from machine to
   // machine.
@@ -98,7 +98,10 @@ class ParentDeath : public testing::Test {
   TempDir dir_;
 };
 
-TEST_F(ParentDeath, S13CrashOfTheExactWorkerIsAnUnexpectedExit) {
+// Cases of the collection of field reports.
+using Case = OneShot;
+
+TEST_F(OneShot, S13CrashOfTheExactWorkerIsAnUnexpectedExit) {
   Program host({InnerRun(), "finish", Worker("ignores_cancel"), dir_.path()});
   const std::optional<WorkerIdentity> worker = AwaitExecuting(host);
   ASSERT_TRUE(worker);
@@ -113,7 +116,7 @@ TEST_F(ParentDeath, S13CrashOfTheExactWorkerIsAnUnexpectedExit) {
   EXPECT_TRUE(worker->Gone());
 }
 
-TEST_F(ParentDeath, S14WorkersDoNotOutliveAHostThatExits) {
+TEST_F(OneShot, S14WorkersDoNotOutliveAHostThatExits) {
   Program host({InnerRun(), "exit", Worker("ignores_cancel"), dir_.path()});
   const std::optional<WorkerIdentity> worker = AwaitExecuting(host);
   ASSERT_TRUE(worker);
@@ -123,7 +126,7 @@ TEST_F(ParentDeath, S14WorkersDoNotOutliveAHostThatExits) {
   EXPECT_TRUE(NobodyHoldsAliveLock(dir_.path()));
 }
 
-TEST_F(ParentDeath, N17WorkersDoNotOutliveAKilledHost) {
+TEST_F(OneShot, N17WorkersDoNotOutliveAKilledHost) {
   Program host({InnerRun(), "finish", Worker("ignores_cancel"), dir_.path()});
   const std::optional<WorkerIdentity> worker = AwaitExecuting(host);
   ASSERT_TRUE(worker);
@@ -134,7 +137,7 @@ TEST_F(ParentDeath, N17WorkersDoNotOutliveAKilledHost) {
 }
 
 // G33: the worker belongs to the process, not to the thread that asked for it.
-TEST_F(ParentDeath, N17WorkersOutliveTheThreadThatStartedThem) {
+TEST_F(OneShot, N17WorkersOutliveTheThreadThatStartedThem) {
   Program host({InnerRun(), "ended-thread", Worker("answers_cancelled"), dir_.path()});
   const std::optional<WorkerIdentity> worker = AwaitExecuting(host);
   ASSERT_TRUE(worker);
@@ -145,7 +148,7 @@ TEST_F(ParentDeath, N17WorkersOutliveTheThreadThatStartedThem) {
   EXPECT_EQ(host.Wait(), 0);
 }
 
-TEST_F(ParentDeath, N17HostsMayBeProcessOneOfANamespace) {
+TEST_F(OneShot, N17HostsMayBeProcessOneOfANamespace) {
   Program probe({"unshare", "--pid", "--fork", "--mount-proc", "true"});
   if (probe.Wait() != 0) {
     GTEST_SKIP() << "no PID namespace to be had here";
@@ -158,7 +161,7 @@ TEST_F(ParentDeath, N17HostsMayBeProcessOneOfANamespace) {
 }
 
 // G16: killed after every line it prints, i.e. at every stage, and at moments in between.
-TEST_F(ParentDeath, G16NoWorkerSurvivesAKilledHost) {
+TEST_F(Case, G16NoWorkerSurvivesAKilledHost) {
   for (int round = 0; round < 30; ++round) {
     Program host({InnerRun(), "finish", Worker("ignores_cancel"), dir_.path()});
     for (int line = 0; line < round % 6; ++line) {
@@ -174,7 +177,7 @@ TEST_F(ParentDeath, G16NoWorkerSurvivesAKilledHost) {
 
 // N21: what a killed host left beside a destination is gone after the next grant there (see also
 // table_c_test).
-TEST_F(ParentDeath, HonestRunsStillWorkAfterAllThat) {
+TEST_F(OneShot, HonestRunsStillWorkAfterAllThat) {
   Program host({InnerRun(), "finish", Worker("honest_echo"), dir_.path()});
   const std::vector<std::string> expected = {"code worker-completed", "ledger 1 0 0 0 1 0", "done"};
   EXPECT_EQ(AwaitReport(host), expected);

@@ -18,7 +18,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-class Stop : public BulkheadTest {
+class OneShot : public BulkheadTest {
  protected:
   // Runs, and cancels when the guest executes.
   RunReport RunCancelled(RunRequest request) {
@@ -29,7 +29,10 @@ class Stop : public BulkheadTest {
   }
 };
 
-TEST_F(Stop, S7UncooperativeGuestIsKilledAfterTheGrace) {
+// Cases of the collection of field reports.
+using Case = OneShot;
+
+TEST_F(OneShot, S7UncooperativeGuestIsKilledAfterTheGrace) {
   RunRequest request = RequestWithOutput("ignores_cancel");
   request.limits.deadline = seconds(1);
   const RunReport report = Run(request);
@@ -42,7 +45,7 @@ TEST_F(Stop, S7UncooperativeGuestIsKilledAfterTheGrace) {
   ExpectDestinationUntouched();
 }
 
-TEST_F(Stop, UncooperativeGuestCancelled) {
+TEST_F(OneShot, UncooperativeGuestCancelled) {
   RunRequest request = RequestWithOutput("ignores_cancel");
   request.worker.grace = kShortGrace;
   const RunReport report = RunCancelled(request);
@@ -51,7 +54,7 @@ TEST_F(Stop, UncooperativeGuestCancelled) {
   ExpectDestinationUntouched();
 }
 
-TEST_F(Stop, S8SequentialStressCarriesNothingOver) {
+TEST_F(OneShot, S8SequentialStressCarriesNothingOver) {
   for (int round = 0; round < 3; ++round) {
     ExpectOutcome(Run(RequestFor("honest_echo")), "worker-completed", kClean);
     RunRequest uncooperative = RequestFor("ignores_cancel");
@@ -65,7 +68,7 @@ TEST_F(Stop, S8SequentialStressCarriesNothingOver) {
 
 // Section 2.7, rule 1: the latched reason wins over whatever is reported, provided it is legal and
 // the exit clean.
-TEST_F(Stop, LatchedReasonWinsOverEveryLegalReport) {
+TEST_F(OneShot, LatchedReasonWinsOverEveryLegalReport) {
   for (const char* worker : {"answers_cancelled", "answers_deadline", "answers_completed",
                              "answers_trapped", "answers_slowly"}) {
     SCOPED_TRACE(worker);
@@ -84,7 +87,7 @@ TEST_F(Stop, LatchedReasonWinsOverEveryLegalReport) {
 }
 
 // Rules 2 and 3: a bad exit and a protocol fault outrank the stop, which stays visible.
-TEST_F(Stop, FaultsOutrankTheLatchedStopAndKeepIt) {
+TEST_F(OneShot, FaultsOutrankTheLatchedStopAndKeepIt) {
   const std::vector<std::tuple<const char*, const char*, LedgerColumn>> faults = {
       {"answers_then_exit3", "worker-unexpected-exit", {1, 1, 0, 0, 1, 0}},
       {"answers_exit0", "worker-unexpected-exit", {1, 1, 0, 0, 1, 0}},
@@ -100,7 +103,7 @@ TEST_F(Stop, FaultsOutrankTheLatchedStopAndKeepIt) {
   }
 }
 
-TEST_F(Stop, LaterReasonsDoNotRewriteTheFirst) {
+TEST_F(OneShot, LaterReasonsDoNotRewriteTheFirst) {
   const CancelSource source = *CancelSource::Create();
   RunRequest request = RequestFor("ignores_cancel");
   request.cancel = source.token();
@@ -113,7 +116,7 @@ TEST_F(Stop, LaterReasonsDoNotRewriteTheFirst) {
   EXPECT_EQ(report.stop, StopCause::kDeadlineExceeded);
 }
 
-TEST_F(Stop, ForceLeavesNoGrace) {
+TEST_F(OneShot, ForceLeavesNoGrace) {
   const CancelSource source = *CancelSource::Create();
   RunRequest request = RequestWithOutput("ignores_cancel");
   request.worker.grace = seconds(60);
@@ -125,7 +128,7 @@ TEST_F(Stop, ForceLeavesNoGrace) {
   ExpectDestinationUntouched();
 }
 
-TEST_F(Stop, ForceCutsARunningGraceShort) {
+TEST_F(OneShot, ForceCutsARunningGraceShort) {
   const CancelSource polite = *CancelSource::Create();
   const CancelSource force = *CancelSource::Create();
   RunRequest request = RequestFor("ignores_cancel");
@@ -142,7 +145,7 @@ TEST_F(Stop, ForceCutsARunningGraceShort) {
   EXPECT_LT(report.elapsed, seconds(20));
 }
 
-TEST_F(Stop, WithoutCooperationAStopIsAKill) {
+TEST_F(OneShot, WithoutCooperationAStopIsAKill) {
   RunRequest request = RequestFor("answers_cancelled");
   request.limits.cooperative_stop = false;
   request.worker.grace = seconds(60);
@@ -151,7 +154,7 @@ TEST_F(Stop, WithoutCooperationAStopIsAKill) {
   EXPECT_LT(report.elapsed, seconds(20));
 }
 
-TEST_F(Stop, N16DroppingTheHandleCancels) {
+TEST_F(OneShot, N16DroppingTheHandleCancels) {
   RunRequest request = RequestFor("ignores_cancel");
   GrantAliveLock(request);
   request.worker.grace = kShortGrace;
@@ -166,7 +169,7 @@ TEST_F(Stop, N16DroppingTheHandleCancels) {
   EXPECT_EQ(ColumnOf(runtime().snapshot().workers), kForcedAfterGrace);
 }
 
-TEST_F(Stop, HandlePollsReadableAtTheEndAndNotBefore) {
+TEST_F(OneShot, HandlePollsReadableAtTheEndAndNotBefore) {
   RunRequest request = RequestFor("answers_cancelled");
   RunHandle run = StartRun(runtime(), EmptyModule(), request).value();
   ASSERT_TRUE(stages().WaitFor(Stage::kExecute));
@@ -179,7 +182,7 @@ TEST_F(Stop, HandlePollsReadableAtTheEndAndNotBefore) {
   ExpectOutcome(report, "cancelled", kPoliteStop);
 }
 
-TEST_F(Stop, CancelAfterTheEndChangesNothing) {
+TEST_F(OneShot, CancelAfterTheEndChangesNothing) {
   RunHandle run = StartRun(runtime(), EmptyModule(), RequestFor("honest_echo")).value();
   EXPECT_TRUE(BecomesReadable(run.poll_fd(), seconds(30)));
   run.Cancel();
@@ -189,7 +192,7 @@ TEST_F(Stop, CancelAfterTheEndChangesNothing) {
   ExpectOutcome(report, "worker-completed", kClean);
 }
 
-TEST_F(Stop, CancelFromAnotherThread) {
+TEST_F(OneShot, CancelFromAnotherThread) {
   const CancelSource source = *CancelSource::Create();
   RunRequest request = RequestFor("answers_cancelled");
   request.cancel = source.token();
@@ -208,7 +211,7 @@ void CancelOnSignal(int /*signal*/) {
   signalled_source->Cancel();
 }
 
-TEST_F(Stop, CancelFromASignalHandler) {
+TEST_F(OneShot, CancelFromASignalHandler) {
   const CancelSource source = *CancelSource::Create();
   signalled_source = &source;
   struct sigaction action{};
@@ -224,7 +227,7 @@ TEST_F(Stop, CancelFromASignalHandler) {
 }
 
 // Any deadline, however short, ends in one of the two deadline outcomes with a consistent ledger.
-TEST_F(Stop, TinyDeadlinesEndAsDeadlines) {
+TEST_F(OneShot, TinyDeadlinesEndAsDeadlines) {
   for (int us = 1; us < 40'000; us = us * 3 / 2 + 1) {
     SCOPED_TRACE(us);
     RunRequest request = RequestWithOutput("ignores_cancel");
@@ -240,7 +243,7 @@ TEST_F(Stop, TinyDeadlinesEndAsDeadlines) {
 }
 
 // Cancelled at every stage in turn: whatever the stage, the result is the stop and nothing is left.
-TEST_F(Stop, CancelAtEveryStageIsAStop) {
+TEST_F(OneShot, CancelAtEveryStageIsAStop) {
   for (const Stage stage :
        {Stage::kLaunch, Stage::kHandshake, Stage::kHandOver, Stage::kCompile, Stage::kExecute}) {
     SCOPED_TRACE(StageName(stage));
@@ -298,7 +301,7 @@ TEST_F(Case, G39LateStopsReachNobody) {
   ExpectOutcome(report, "worker-completed", kClean);
 }
 
-TEST_F(Stop, NothingIsPendingAtRest) {
+TEST_F(OneShot, NothingIsPendingAtRest) {
   EXPECT_TRUE(runtime().Drain(milliseconds(0)));
   ExpectOutcome(Run(RequestFor("honest_echo")), "worker-completed");
   EXPECT_TRUE(runtime().Drain(milliseconds(0)));

@@ -63,7 +63,7 @@ std::string ReadAll(BorrowedFd fd) {
   }
 }
 
-class Streams : public BulkheadTest {
+class OneShot : public BulkheadTest {
  protected:
   // honest_echo copies `file` to its stdout.
   static RunRequest Echo(const UniqueFd& file) {
@@ -73,7 +73,10 @@ class Streams : public BulkheadTest {
   }
 };
 
-TEST_F(Streams, CaptureKeepsTheBytes) {
+// Cases of the collection of field reports.
+using Case = OneShot;
+
+TEST_F(OneShot, CaptureKeepsTheBytes) {
   const std::string content("a\0b\xFF\n", 5);
   const UniqueFd file = MemoryFile(content);
   RunRequest request = Echo(file);
@@ -86,7 +89,7 @@ TEST_F(Streams, CaptureKeepsTheBytes) {
   EXPECT_EQ(report.stderr_bytes, 0U);
 }
 
-TEST_F(Streams, CaptureKeepsTheFirstBytesAndCountsAll) {
+TEST_F(OneShot, CaptureKeepsTheFirstBytesAndCountsAll) {
   const std::string content = Pattern(3U << 20);
   const UniqueFd file = MemoryFile(content);
   RunRequest request = Echo(file);
@@ -97,14 +100,14 @@ TEST_F(Streams, CaptureKeepsTheFirstBytesAndCountsAll) {
   EXPECT_EQ(report.stdout_bytes, content.size());
 }
 
-TEST_F(Streams, NoStreamsMeanEndOfFileAndNothing) {
+TEST_F(OneShot, NoStreamsMeanEndOfFileAndNothing) {
   const RunReport report = Run(RequestFor("honest_echo"));
   ExpectOutcome(report, "worker-completed", kClean);
   EXPECT_EQ(report.stdout_bytes, 0U);
   EXPECT_EQ(report.stdout_captured, "");
 }
 
-TEST_F(Streams, AHundredMegabytesReachAPipeReaderUnchanged) {
+TEST_F(OneShot, AHundredMegabytesReachAPipeReaderUnchanged) {
   const std::string content = Pattern(100U << 20);
   const UniqueFd file = MemoryFile(content);
   Pipe pipe = MakePipe();
@@ -121,7 +124,7 @@ TEST_F(Streams, AHundredMegabytesReachAPipeReaderUnchanged) {
   EXPECT_TRUE(received == content);
 }
 
-TEST_F(Streams, FilesAndSocketsReceiveEverything) {
+TEST_F(OneShot, FilesAndSocketsReceiveEverything) {
   const std::string content = Pattern(2U << 20);
   {
     const UniqueFd file = MemoryFile(content);
@@ -146,7 +149,7 @@ TEST_F(Streams, FilesAndSocketsReceiveEverything) {
   EXPECT_TRUE(received == content);
 }
 
-TEST_F(Streams, BorrowedDescriptorsAreLeftAsTheyWere) {
+TEST_F(OneShot, BorrowedDescriptorsAreLeftAsTheyWere) {
   const UniqueFd file = MemoryFile("content");
   Pipe pipe = MakePipe();
   RunRequest request = Echo(file);
@@ -160,7 +163,7 @@ TEST_F(Streams, BorrowedDescriptorsAreLeftAsTheyWere) {
   EXPECT_EQ(ReadAll(pipe.reader.borrow()), "content");
 }
 
-TEST_F(Streams, InvalidDescriptorsAreRefused) {
+TEST_F(OneShot, InvalidDescriptorsAreRefused) {
   for (const bool output : {false, true}) {
     RunRequest request = RequestFor("honest_echo");
     (output ? request.stdout_to : request.stdin_from) = GuestStream::Descriptor(987);
@@ -170,8 +173,8 @@ TEST_F(Streams, InvalidDescriptorsAreRefused) {
   }
 }
 
-// G02c: input that never comes; the wait is the guest's and ends with the deadline.
-TEST_F(Streams, SilentStdinDoesNotOutlastTheDeadline) {
+// Input that never comes; the wait is the guest's and ends with the deadline.
+TEST_F(Case, G02SilentStdinDoesNotOutlastTheDeadline) {
   const Pipe silent = MakePipe();
   RunRequest request = RequestFor("honest_echo");
   request.stdin_from = GuestStream::Descriptor(silent.reader.get());
@@ -184,7 +187,7 @@ TEST_F(Streams, SilentStdinDoesNotOutlastTheDeadline) {
 
 // A destination that never takes anything stops the guest by back-pressure, and the run at its
 // deadline.
-TEST_F(Streams, DeafReadersDoNotOutlastTheDeadline) {
+TEST_F(OneShot, DeafReadersDoNotOutlastTheDeadline) {
   Pipe pipe = MakePipe();
   RunRequest request = RequestFor("floods_guest_streams");
   request.stdout_to = GuestStream::Descriptor(pipe.writer.get());
@@ -199,7 +202,7 @@ TEST_F(Streams, DeafReadersDoNotOutlastTheDeadline) {
 }
 
 // The worker is long gone when the reader begins to read: all of it arrives, within the deadline.
-TEST_F(Streams, SlowReadersGetEverything) {
+TEST_F(OneShot, SlowReadersGetEverything) {
   const std::string content = Pattern(1U << 20);
   const UniqueFd file = MemoryFile(content);
   Pipe pipe = MakePipe();
@@ -218,7 +221,7 @@ TEST_F(Streams, SlowReadersGetEverything) {
   EXPECT_TRUE(received == content);
 }
 
-TEST_F(Streams, AReaderThatLeavesStopsTheRun) {
+TEST_F(OneShot, AReaderThatLeavesStopsTheRun) {
   Pipe pipe = MakePipe();
   std::thread reader([&] {
     char first = 0;
@@ -235,7 +238,7 @@ TEST_F(Streams, AReaderThatLeavesStopsTheRun) {
   EXPECT_LT(report.elapsed, seconds(20));
 }
 
-TEST_F(Streams, AReaderThatWasNeverThereStopsTheRun) {
+TEST_F(OneShot, AReaderThatWasNeverThereStopsTheRun) {
   Pipe pipe = MakePipe();
   pipe.reader.Reset();
   RunRequest request = RequestFor("floods_guest_streams");
@@ -244,7 +247,7 @@ TEST_F(Streams, AReaderThatWasNeverThereStopsTheRun) {
   ExpectOutcome(Run(request), "stdout-closed");
 }
 
-TEST_F(Streams, StdoutLimitIsExact) {
+TEST_F(OneShot, StdoutLimitIsExact) {
   for (const bool capture : {false, true}) {
     Pipe pipe = MakePipe();
     std::string received;
@@ -263,7 +266,7 @@ TEST_F(Streams, StdoutLimitIsExact) {
   }
 }
 
-TEST_F(Streams, StdoutOfExactlyTheLimitIsFine) {
+TEST_F(OneShot, StdoutOfExactlyTheLimitIsFine) {
   const std::string content = Pattern(100'000);
   const UniqueFd file = MemoryFile(content);
   RunRequest request = Echo(file);
@@ -274,7 +277,7 @@ TEST_F(Streams, StdoutOfExactlyTheLimitIsFine) {
   EXPECT_EQ(report.stdout_captured, content);
 }
 
-TEST_F(Streams, GuestStderrIsItsOwnStream) {
+TEST_F(OneShot, GuestStderrIsItsOwnStream) {
   RunRequest request = RequestFor("floods_guest_streams");
   request.stderr_to = GuestStream::Capture(5000);
   request.limits.deadline = kShortDeadline;
@@ -287,7 +290,7 @@ TEST_F(Streams, GuestStderrIsItsOwnStream) {
   EXPECT_EQ(report.worker_stderr_tail, "");
 }
 
-TEST_F(Streams, FullDevicesAreNotACrash) {
+TEST_F(OneShot, FullDevicesAreNotACrash) {
   const UniqueFd full(open("/dev/full", O_WRONLY | O_CLOEXEC));
   ASSERT_TRUE(full.valid());
   const UniqueFd file = MemoryFile(Pattern(1U << 20));

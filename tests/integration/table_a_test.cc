@@ -15,6 +15,10 @@
 namespace bulkhead::test {
 namespace {
 
+// Suites are named after the page that numbers the case.
+using OneShot = BulkheadTest;
+using Case = BulkheadTest;
+
 using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 using std::chrono::seconds;

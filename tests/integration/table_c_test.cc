@@ -13,6 +13,10 @@
 namespace bulkhead::test {
 namespace {
 
+// Suites are named after the page that numbers the case.
+using OneShot = BulkheadTest;
+using Case = BulkheadTest;
+
 using std::chrono::seconds;
 
 TEST_F(OneShot, S11CompletedOutputReplacesTheDestination) {

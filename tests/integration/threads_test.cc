@@ -16,6 +16,10 @@
 namespace bulkhead::test {
 namespace {
 
+// Suites are named after the page that numbers the case.
+using OneShot = BulkheadTest;
+using Case = BulkheadTest;
+
 using std::chrono::milliseconds;
 
 constexpr int kThreads = 16;

@@ -120,7 +120,8 @@ void BulkheadTest::ExpectPublished(std::string_view content) const {
 void ExpectOutcome(const RunReport& report, std::string_view code_text) {
   EXPECT_EQ(report.outcome.CodeText(), code_text)
       << "diagnostic: " << report.diagnostic << "\nworker stderr: " << report.worker_stderr_tail
-      << "\nworker exit: " << report.worker_exit << "\nstage: " << StageName(report.stage);
+      << "\nworker exit: " << report.worker_exit << "\nstage: " << StageName(report.stage)
+      << "\ncpu: " << report.cpu.count() << " us";
 }
 
 void ExpectOutcome(const RunReport& report, std::string_view code_text,

@@ -88,8 +88,4 @@ class BulkheadTest : public testing::Test {
 void ExpectOutcome(const RunReport& report, std::string_view code_text);
 void ExpectOutcome(const RunReport& report, std::string_view code_text, const LedgerColumn& column);
 
-// The suites of the specification's pages.
-using OneShot = BulkheadTest;
-using Case = BulkheadTest;
-
 }  // namespace bulkhead::test

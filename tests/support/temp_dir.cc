@@ -1,14 +1,17 @@
 #include "support/temp_dir.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 
 #include "base/check.h"
+#include "base/unique_fd.h"
 
 namespace bulkhead::test {
 
@@ -37,8 +40,16 @@ std::vector<std::string> TempDir::Entries() const {
 }
 
 std::string ReadFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  std::string content;
+  const UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  std::array<char, 65536> buffer;
+  for (;;) {  // a file of /proc may vanish between open and read
+    const ssize_t got = read(file.get(), buffer.data(), buffer.size());
+    if (got <= 0) {
+      return content;
+    }
+    content.append(buffer.data(), static_cast<std::size_t>(got));
+  }
 }
 
 }  // namespace bulkhead::test
