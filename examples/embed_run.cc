@@ -1,7 +1,11 @@
-// Embedding Bulkhead: run a module under limits, stop it from a signal handler or from another thread.
+// Embedding Bulkhead: run a module under limits, stop it from a signal handler or from another
+// thread.
 //
-//   embed_run MODULE.wasm [SECONDS]     Ctrl-C cancels; after SECONDS another thread cancels as well
+//   embed_run MODULE.wasm [SECONDS]     Ctrl-C cancels; after SECONDS another thread cancels as
+//   well
 #include <bulkhead/run.h>
+
+#include <poll.h>
 
 #include <csignal>
 #include <cstdio>
@@ -9,19 +13,19 @@
 #include <optional>
 #include <thread>
 
-#include <poll.h>
-
 namespace {
 
 // A signal handler may touch only this: Cancel() is one write(2).
 std::optional<bulkhead::CancelSource> g_cancel;
 
-void OnInterrupt(int /*signal*/) { g_cancel->Cancel(); }
+void OnInterrupt(int /*signal*/) {
+  g_cancel->Cancel();
+}
 
 bulkhead::Result<bulkhead::RunReport> RunUnderLimits(const char* path, int seconds) {
   const std::unique_ptr<bulkhead::Runtime> runtime = BH_TRY(bulkhead::Runtime::Create({}));
-  bulkhead::ModuleSource source = BH_TRY(bulkhead::ModuleSource::FromFile(
-      path, bulkhead::ModulePolicy::kModuleBytesCeiling));
+  bulkhead::ModuleSource source =
+      BH_TRY(bulkhead::ModuleSource::FromFile(path, bulkhead::ModulePolicy::kModuleBytesCeiling));
   const bulkhead::AdmittedModule module = BH_TRY(std::move(source).Admit({}));
 
   bulkhead::RunRequest request;
@@ -58,7 +62,7 @@ int main(int argc, char** argv) {
     return 1;
   }
   g_cancel = *cancel;
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_handler = OnInterrupt;
   sigaction(SIGINT, &action, nullptr);
   const auto report = RunUnderLimits(argv[1], argc > 2 ? std::atoi(argv[2]) : 60);

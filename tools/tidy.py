@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 COLUMNS_MAX = 100
+PYTHON_COLUMNS_MAX = 120  # no formatter wraps these files for us
 FUNCTION_LINES_MAX = 70
 README_LINES_MAX = 30
 FILE_BYTES_MAX = 256 * 1024
@@ -139,8 +140,9 @@ def check_columns(source: Source) -> Iterator[Finding]:
         return
     for number, line in enumerate(source.text.splitlines(), 1):
         # An include cannot be broken, nor can a test vector's literal be made more readable by it.
-        if len(line) > COLUMNS_MAX and not line.startswith("#include"):
-            yield Finding(source.path, number, f"{len(line)} columns, at most {COLUMNS_MAX}")
+        most = PYTHON_COLUMNS_MAX if source.path.endswith(".py") else COLUMNS_MAX
+        if len(line) > most and not line.startswith("#include"):
+            yield Finding(source.path, number, f"{len(line)} columns, at most {most}")
 
 
 def lines_max(source: Source) -> int | None:

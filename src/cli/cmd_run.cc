@@ -103,7 +103,8 @@ void CountPreparation(const Invocation& run, nanoseconds preparation, RunReport&
 Status Perform(Invocation& run) {
   const RunOptions& options = run.options;
   if (options.status_fd) {
-    BH_TRY(CheckStatusFd(*options.status_fd));  // first: the number must not be a descriptor of ours
+    BH_TRY(
+        CheckStatusFd(*options.status_fd));  // first: the number must not be a descriptor of ours
   }
   PreparedRun prepared = BH_TRY(PrepareRun(options));
   RunRequest& request = prepared.request;

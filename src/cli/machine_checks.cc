@@ -5,13 +5,11 @@
 #include <linux/landlock.h>
 #include <linux/openat2.h>
 #include <linux/seccomp.h>
-#include <sched.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -23,6 +21,7 @@
 #include "base/strings.h"
 #include "base/unique_fd.h"
 #include "process/cgroup_pool.h"
+#include "process/namespace_probe.h"
 
 namespace bulkhead::cli {
 namespace {
@@ -93,27 +92,8 @@ MachineCheck CheckLandlock() {
           "boot a kernel with CONFIG_SECURITY_LANDLOCK and lsm=landlock,... on its command line"};
 }
 
-// Whether a child may make itself a user namespace and act in it: 0, or the errno of what failed.
-// Only trying tells: a security module may grant the namespace without its capabilities.
-int TryUserNamespace() {
-  const pid_t child = fork();
-  if (child < 0) {
-    return errno;
-  }
-  if (child == 0) {
-    _exit(unshare(CLONE_NEWUSER) == 0 && unshare(CLONE_NEWNS) == 0 ? 0 : errno);
-  }
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0) {
-    if (errno != EINTR) {
-      return errno;
-    }
-  }
-  return WIFEXITED(status) ? WEXITSTATUS(status) : EFAULT;
-}
-
 MachineCheck CheckUserNamespaces() {
-  const int failed = TryUserNamespace();
+  const int failed = process::TryUserNamespace();
   if (failed == 0) {
     return Ok("user-namespaces", "can be made");
   }

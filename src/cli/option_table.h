@@ -43,6 +43,7 @@ struct CommandSpec {
   std::span<const OptionSpec> options = {};
   std::span<const Example> examples = {};
 };
+
 // NOLINTEND(readability-redundant-member-init)
 
 struct ExitStatusSpec {

@@ -76,6 +76,7 @@ TEST(Options, DefaultsInTheTableAreTheRealOnes) {
   }
 }
 
+// tidy: decision-table
 TEST(Options, EveryOptionIsUnderstood) {
   const RunOptions options = ParseRun({"--deadline=5s",
                                        "--grace",
@@ -204,6 +205,7 @@ TEST(Options, OtherCommands) {
             "run");
 }
 
+// tidy: decision-table
 TEST(Options, BadInputIsOneSentence) {
   const struct {
     Words words;

@@ -145,8 +145,11 @@ std::string TailLines(std::string_view tail) {
 
 std::string Failed(const RunRecord& record) {
   const RunReport& report = record.report;
-  std::string text =
-      fmt::format("{}: {}", OutcomeCodeName(report.outcome.code), OneLine(report.diagnostic));
+  std::string text = OneLine(report.diagnostic);
+  // A fault found before there was a worker is a sentence that needs no class.
+  if (report.worker_pid != 0 || text.empty()) {
+    text = fmt::format("{}: {}", OutcomeCodeName(report.outcome.code), text);
+  }
   if (!report.worker_exit.empty() && report.worker_exit != "exit 0") {
     text += fmt::format(" (worker: {})", OneLine(report.worker_exit));
   }

@@ -83,6 +83,7 @@ TEST(Render, RefusalsAndUnreadableModules) {
 TEST(Render, FailureShowsTheEndOfWhatTheWorkerSaid) {
   RunRecord record = RecordOf(OutcomeCode::kWorkerUnexpectedExit);
   record.report.diagnostic = "the worker ended without a result";
+  record.report.worker_pid = 42;
   record.report.worker_exit = "signal 11 (Segmentation fault)";
   for (int i = 0; i < 12; ++i) {
     record.report.worker_stderr_tail += "line " + std::to_string(i) + "\n";
@@ -93,6 +94,12 @@ TEST(Render, FailureShowsTheEndOfWhatTheWorkerSaid) {
       "signal 11 (Segmentation fault))\n    worker: line 2\n"))
       << text;
   EXPECT_TRUE(text.ends_with("\n    worker: line 11\n")) << text;
+}
+
+TEST(Render, FailureBeforeAWorkerIsASentence) {
+  RunRecord record = RecordOf(OutcomeCode::kWorkerOutputGrant);
+  record.report.diagnostic = "--output: 'x' is a directory";
+  EXPECT_EQ(Plain(record), "bulkhead: --output: 'x' is a directory\n");
 }
 
 TEST(Render, NothingHostileReachesTheTerminal) {

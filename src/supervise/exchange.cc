@@ -62,6 +62,10 @@ ExchangeResult Exchange::RunToEnd() {
 
 void Exchange::Enter(Stage stage) {
   result_.stage = stage;
+  Announce(stage);
+}
+
+void Exchange::Announce(Stage stage) {
   result_.entered[static_cast<std::size_t>(stage)] = context_.clock.Now();
   if (context_.observer != nullptr) {
     context_.observer->OnStage({context_.run_id, stage, input_.process->identity().pid});
@@ -401,7 +405,7 @@ void Exchange::Contain() {
   result_.facts.exited_by_itself = !forced_;
   input_.execute_descriptors
       .clear();  // our copies of the guest's pipe ends, if they were never sent
-  result_.entered[static_cast<std::size_t>(Stage::kReap)] = context_.clock.Now();
+  Announce(Stage::kReap);
   auto reaped = input_.process->KillAndReap(Deadline::After(context_.clock.Now(), kReapMax));
   if (!reaped || !*reaped) {
     result_.facts.contained = false;

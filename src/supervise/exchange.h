@@ -125,6 +125,8 @@ class Exchange {
   void FlushChannel();
   void LosePipe();
   void Enter(Stage stage);
+  // Enter, but the report's stage stays where the run ended.
+  void Announce(Stage stage);
   bool CancelRequested() const;
   bool CanStop() const;
   Deadline NextTimer() const;

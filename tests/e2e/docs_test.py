@@ -134,7 +134,8 @@ class Generated(CommandTest):
             self.assertIn(part, text)
 
     def complete(self, *words):
-        script = f'source "{BASH}"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _bulkhead; printf "%s\\n" "${{COMPREPLY[@]}}"'
+        script = (f'source "{BASH}"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); '
+                  '_bulkhead; printf "%s\\n" "${COMPREPLY[@]}"')
         result = subprocess.run([self.tool("bash"), "-c", script, "bash", *words], capture_output=True, text=True,
                                 cwd=self.dir, check=True)
         return result.stdout.split("\n")[:-1]

@@ -6,7 +6,8 @@ import shutil
 
 from support import WORKER, CommandTest, printer
 
-ODD_NAMES = (b"a b", b'a"b', b"a'b", b"a\nb", "\u2603".encode(), b"\xff", b"-x", b"x" * 255, b"\x1b[2J", b"a\\b", b"$HOME")
+ODD_NAMES = (b"a b", b'a"b', b"a'b", b"a\nb", "\u2603".encode(), b"\xff", b"-x", b"x" * 255,
+             b"\x1b[2J", b"a\\b", b"$HOME")
 
 
 class Names(CommandTest):

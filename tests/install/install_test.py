@@ -80,8 +80,9 @@ class Install(unittest.TestCase):
 
     def test_public_headers_stand_alone(self):
         for header in sorted((self.prefix / "include" / "bulkhead").glob("*.h")):
-            run(CXX, "-std=c++20", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-x", "c++",
-                f"-I{self.prefix}/include", str(header))
+            (self.root / "alone.cc").write_text(f"#include <bulkhead/{header.name}>\n")
+            run(CXX, "-std=c++20", "-Wall", "-Wextra", "-Werror", "-fsyntax-only",
+                f"-I{self.prefix}/include", str(self.root / "alone.cc"))
 
     def test_man_page_and_completions_are_installed(self):
         share = self.prefix / "share"

@@ -285,9 +285,6 @@ TEST_F(Case, G36LargeArgumentsAndVariablesArriveWhole) {
 // G28: descriptors run out at every possible point of a run in turn. Each run ends typed, nothing
 // is lost, and with descriptors back all is well.
 TEST_F(Case, G28RunsOutOfDescriptorsAreTyped) {
-#ifdef __SANITIZE_ADDRESS__
-  GTEST_SKIP() << "the sanitizers need descriptors of their own to look at objects";
-#endif
   RunRequest request = RequestFor("honest_echo");
   request.stdout_to = GuestStream::Capture(100);
   request.stderr_to = GuestStream::Capture(100);

@@ -175,9 +175,8 @@ TEST_F(Case, G16NoWorkerSurvivesAKilledHost) {
   }
 }
 
-// N21: what a killed host left beside a destination is gone after the next grant there (see also
-// table_c_test).
-TEST_F(OneShot, HonestRunsStillWorkAfterAllThat) {
+// The harness itself: with nobody killed everything is well.
+TEST_F(OneShot, UndisturbedHostsCompleteTheirRuns) {
   Program host({InnerRun(), "finish", Worker("honest_echo"), dir_.path()});
   const std::vector<std::string> expected = {"code worker-completed", "ledger 1 0 0 0 1 0", "done"};
   EXPECT_EQ(AwaitReport(host), expected);

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <thread>
 
 #include "support/proc_view.h"
 
@@ -56,10 +57,19 @@ void FindCgroups(std::vector<std::string>& leaks) {
   }
 }
 
+// The thread sanitizer starts a thread of its own together with the program's first one: let that
+// happen before the threads are counted.
+std::size_t ThreadCountBefore() {
+  std::string own_entry;
+  std::thread([&] { own_entry = "/proc/self/task/" + std::to_string(gettid()); }).join();
+  Eventually(kThreadExitBound, [&] { return access(own_entry.c_str(), F_OK) != 0; });
+  return ThreadCount();
+}
+
 }  // namespace
 
 LeakGuard::LeakGuard()
-    : children_(Children()), descriptors_(OpenDescriptors()), threads_(ThreadCount()) {}
+    : children_(Children()), descriptors_(OpenDescriptors()), threads_(ThreadCountBefore()) {}
 
 void LeakGuard::FindProcesses(std::vector<std::string>& leaks) const {
   for (const ProcessView& process : AllProcesses()) {
