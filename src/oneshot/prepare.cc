@@ -152,7 +152,8 @@ Status FillSpawn(const RunRequest& request, Preparation& preparation) {
   // The worker lowers these further by itself; the parent does not rely on it.
   spec.limits.push_back({RLIMIT_DATA, request.limits.compile_memory_bytes});
   if (request.limits.cpu_time) {
-    spec.limits.push_back({RLIMIT_CPU, WholeSeconds(*request.limits.cpu_time)});
+    // The worker sets the soft limit to the second before; SIGXCPU then tells what happened.
+    spec.limits.push_back({RLIMIT_CPU, WholeSeconds(*request.limits.cpu_time) + 1});
   }
   if (request.worker.descriptors_max != 0) {
     spec.limits.push_back({RLIMIT_NOFILE, request.worker.descriptors_max});

@@ -58,13 +58,13 @@ std::string_view KindName(mode_t mode) {
 
 // Somebody who can write to the parent may have moved a directory with content under the new name;
 // owning it would mean emptying it.
-bool IsFreshDirectory(BorrowedFd directory) {
+Result<bool> IsFreshDirectory(BorrowedFd directory) {
   struct stat status{};
   if (fstat(directory.get(), &status) != 0 || status.st_uid != geteuid() || status.st_nlink == 0) {
     return false;
   }
-  const Result<Listing> listing = ListNames(directory, {}, 1);
-  return listing && listing->complete && listing->names.empty();
+  const Listing listing = BH_TRY(ListNames(directory, {}, 1));
+  return listing.complete && listing.names.empty();
 }
 
 }  // namespace
@@ -90,7 +90,7 @@ std::string_view CommitStepName(CommitStep step) {
     case CommitStep::kSyncDirectory:
       return "sync-directory";
   }
-  BH_CHECK(false);
+  return "";
 }
 
 StagingArea::StagingArea(const OutputGrant& grant, UniqueFd parent, StagingHooks hooks)
@@ -138,11 +138,18 @@ Status StagingArea::CreateDirectory(const OwnerIdentity& owner) {
       return Fail(Describe("open the staging directory for", sys_errno));
     }
     // Without lock support no janitor removes anything here either.
-    if (directory.valid() && TakeOwnerLock(directory.borrow()) != LockState::kHeldElsewhere &&
-        IsFreshDirectory(directory.borrow())) {
-      entry_ = entry;
-      directory_ = std::move(directory);
-      return {};
+    if (directory.valid() && TakeOwnerLock(directory.borrow()) != LockState::kHeldElsewhere) {
+      const Result<bool> fresh = IsFreshDirectory(directory.borrow());
+      if (!fresh) {  // no descriptor is left to look with: whatever it is, it stays only if it
+                     // holds something
+        unlinkat(parent_.get(), entry.name.c_str(), AT_REMOVEDIR);
+        return Fail(Describe("look into the staging directory for", fresh.error().sys_errno));
+      }
+      if (*fresh) {
+        entry_ = entry;
+        directory_ = std::move(directory);
+        return {};
+      }
     }
   }
   return Fail(ErrorCode::kOutput,

@@ -71,13 +71,14 @@ bool Signalled(const Facts& facts, int signal) {
          facts.exit->code == signal;
 }
 
-// The kernel sends SIGXCPU at the soft limit and SIGKILL at the hard one; whether it was for CPU
-// time the accounts tell, which lag behind by up to a scheduler tick.
+// The kernel sends SIGXCPU at the soft limit, which is the caller's, and SIGKILL a second later at
+// the hard one to a worker that ignores that; whether a SIGKILL was for CPU time the accounts tell.
 bool HitCpuLimit(const Facts& facts) {
-  constexpr std::chrono::milliseconds kAccountingLag{50};
-  return facts.exited_by_itself && facts.cpu_limit &&
-         facts.cpu_used + kAccountingLag >= *facts.cpu_limit &&
-         (Signalled(facts, SIGXCPU) || Signalled(facts, SIGKILL));
+  if (!facts.exited_by_itself || !facts.cpu_limit) {
+    return false;
+  }
+  return Signalled(facts, SIGXCPU) ||
+         (Signalled(facts, SIGKILL) && facts.cpu_used >= *facts.cpu_limit);
 }
 
 // The worker ended without a report that counts: did a limit of ours end it?

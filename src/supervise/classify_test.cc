@@ -164,12 +164,15 @@ TEST(Case, G05RefusedAllocationIsALimitNotACrash) {
   EXPECT_EQ(Classify(facts).code, OutcomeCode::kWorkerUnexpectedExit);
 }
 
-TEST(Classify, CpuLimitNeedsTheAccounts) {
-  Facts facts = Died(SIGKILL);
+TEST(Classify, CpuLimitIsSigxcpuOrASigkillThatTheAccountsExplain) {
+  Facts facts = Died(SIGXCPU);
+  EXPECT_EQ(Classify(facts).code, OutcomeCode::kWorkerUnexpectedExit);
   facts.cpu_limit = std::chrono::seconds(2);
+  EXPECT_EQ(Classify(facts).code, OutcomeCode::kCpuLimit);
+  facts.exit->code = SIGKILL;
   facts.cpu_used = std::chrono::milliseconds(400);
   EXPECT_EQ(Classify(facts).code, OutcomeCode::kWorkerUnexpectedExit);
-  facts.cpu_used = std::chrono::milliseconds(1990);
+  facts.cpu_used = std::chrono::milliseconds(2950);
   EXPECT_EQ(Classify(facts).code, OutcomeCode::kCpuLimit);
   facts.exited_by_itself = false;
   EXPECT_EQ(Classify(facts).code, OutcomeCode::kWorkerUnexpectedExit);

@@ -144,8 +144,9 @@ void Exchange::Wait() {
   if (input_.guest_stderr) {
     input_.guest_stderr->AddTo(waits_, kStderr);
   }
-  // A wait can only fail on an invalid set; the events below then decide by themselves.
-  (void)waits_.Wait(context_.clock, NextTimer());
+  if (!waits_.Wait(context_.clock, NextTimer())) {
+    Advance(Event::kProbeFailed);  // without a wait there is no supervision: end it
+  }
 }
 
 bool Exchange::CancelRequested() const {
