@@ -6,7 +6,7 @@
 namespace bulkhead::detail {
 
 void CheckFailed(const char* expression, const char* file, int line) noexcept {
-  std::fprintf(stderr, "bulkhead: bug: %s:%d: %s\n", file, line, expression);
+  (void)std::fprintf(stderr, "bulkhead: bug: %s:%d: %s\n", file, line, expression);
   std::abort();
 }
 

@@ -13,9 +13,10 @@ namespace bulkhead {
 void FillRandom(std::span<std::uint8_t> bytes) {
   while (!bytes.empty()) {
     const ssize_t got = getrandom(bytes.data(), bytes.size(), 0);
-    BH_CHECK(got > 0 || errno == EINTR);
     if (got > 0) {
       bytes = bytes.subspan(static_cast<std::size_t>(got));
+    } else {
+      BH_CHECK(errno == EINTR);
     }
   }
 }

@@ -5,29 +5,49 @@
 namespace bulkhead {
 namespace {
 
-// Length of the valid UTF-8 character at the start of `text` (Unicode 15, table 3-7), 0 if there is
-// none.
+// Well-formed characters of more than one byte, by their first byte (Unicode 15, table 3-7); bytes
+// after the second are 80..BF.
+struct Lead {
+  unsigned first_low;
+  unsigned first_high;
+  std::size_t length;
+  unsigned second_low;
+  unsigned second_high;
+};
+
+constexpr Lead kLeads[] = {
+    {0xC2, 0xDF, 2, 0x80, 0xBF}, {0xE0, 0xE0, 3, 0xA0, 0xBF}, {0xE1, 0xEC, 3, 0x80, 0xBF},
+    {0xED, 0xED, 3, 0x80, 0x9F}, {0xEE, 0xEF, 3, 0x80, 0xBF}, {0xF0, 0xF0, 4, 0x90, 0xBF},
+    {0xF1, 0xF3, 4, 0x80, 0xBF}, {0xF4, 0xF4, 4, 0x80, 0x8F},
+};
+
+unsigned ByteAt(std::string_view text, std::size_t i) {
+  return static_cast<unsigned char>(text[i]);
+}
+
+bool Continues(std::string_view text, const Lead& lead) {
+  if (text.size() < lead.length || ByteAt(text, 1) < lead.second_low ||
+      ByteAt(text, 1) > lead.second_high) {
+    return false;
+  }
+  for (std::size_t i = 2; i < lead.length; ++i) {
+    if ((ByteAt(text, i) & 0xC0U) != 0x80U) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// Length of the valid UTF-8 character at the start of `text`, 0 if there is none.
 std::size_t CharacterLength(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const auto follows = [&](std::size_t i, unsigned low, unsigned high) {
-    return i < text.size() && byte(i) >= low && byte(i) <= high;
-  };
-  const unsigned first = byte(0);
+  const unsigned first = ByteAt(text, 0);
   if (first < 0x80) {
     return 1;
   }
-  if (first >= 0xC2 && first <= 0xDF) {
-    return follows(1, 0x80, 0xBF) ? 2 : 0;
-  }
-  if (first >= 0xE0 && first <= 0xEF) {
-    const unsigned low = first == 0xE0 ? 0xA0 : 0x80;
-    const unsigned high = first == 0xED ? 0x9F : 0xBF;
-    return follows(1, low, high) && follows(2, 0x80, 0xBF) ? 3 : 0;
-  }
-  if (first >= 0xF0 && first <= 0xF4) {
-    const unsigned low = first == 0xF0 ? 0x90 : 0x80;
-    const unsigned high = first == 0xF4 ? 0x8F : 0xBF;
-    return follows(1, low, high) && follows(2, 0x80, 0xBF) && follows(3, 0x80, 0xBF) ? 4 : 0;
+  for (const Lead& lead : kLeads) {
+    if (first >= lead.first_low && first <= lead.first_high) {
+      return Continues(text, lead) ? lead.length : 0;
+    }
   }
   return 0;
 }

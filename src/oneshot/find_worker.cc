@@ -16,9 +16,9 @@ namespace {
 
 std::vector<std::filesystem::path> PlacesToLook() {
   std::vector<std::filesystem::path> places;
-  // Read once per run, before threads that might change the environment matter.
-  if (const char* named = std::getenv("BULKHEAD_WORKER_DIR");
-      named != nullptr && *named != '\0') {  // NOLINT(concurrency-mt-unsafe)
+  // The library never changes the environment; a host that does must not do so meanwhile.
+  const char* named = std::getenv("BULKHEAD_WORKER_DIR");  // NOLINT(concurrency-mt-unsafe)
+  if (named != nullptr && *named != '\0') {
     places.emplace_back(named);
   }
   std::error_code ignored;

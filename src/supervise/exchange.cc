@@ -15,6 +15,7 @@ namespace {
 
 std::vector<BorrowedFd> Borrow(const std::vector<UniqueFd>& fds) {
   std::vector<BorrowedFd> borrowed;
+  borrowed.reserve(fds.size());
   for (const UniqueFd& fd : fds) {
     borrowed.push_back(fd.borrow());
   }

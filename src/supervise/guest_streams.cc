@@ -339,7 +339,7 @@ void GuestInput::Pump(const WaitSet& waits, int key) {
   if (waits.Ready(key) != 0) {
     std::array<char, PIPE_BUF> buffer;
     const ssize_t got = read(source_, buffer.data(), buffer.size());
-    if (got <= 0 && !(got < 0 && WouldBlock(errno))) {
+    if (got == 0 || (got < 0 && !WouldBlock(errno))) {
       sink_.Reset();  // end of input
       return;
     }

@@ -13,9 +13,9 @@ namespace {
 // Reachable, so that leak checkers do not take it for an accident.
 void KeepForEver(CleanupBundle bundle) {
   static std::mutex mutex;
-  static auto* const kept = new std::deque<CleanupBundle>();
+  static auto* const kKept = new std::deque<CleanupBundle>();
   const std::lock_guard lock(mutex);
-  kept->push_back(std::move(bundle));
+  kKept->push_back(std::move(bundle));
 }
 
 }  // namespace

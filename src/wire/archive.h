@@ -142,8 +142,11 @@ class BinaryReader {
   void Field(E& value, LastEnumerator<E> bound) {
     std::uint8_t raw = 0;
     Field(raw);
-    Require(raw <= static_cast<std::uint8_t>(bound.last));
-    value = problem_.empty() ? static_cast<E>(raw) : value;
+    if (raw <= static_cast<std::uint8_t>(bound.last)) {
+      value = static_cast<E>(raw);
+    } else {
+      Require(false);
+    }
   }
 
   void Field(std::string& value, Max max) {

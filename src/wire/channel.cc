@@ -25,7 +25,8 @@ Channel::Channel(UniqueFd socket, Direction incoming)
     : socket_(std::move(socket)), incoming_(incoming) {}
 
 Status Channel::Send(std::string frame, const std::vector<BorrowedFd>& descriptors) {
-  BH_CHECK(!frame.empty() && descriptors.size() <= kDescriptorsPerFrameMax);
+  BH_CHECK(!frame.empty());
+  BH_CHECK(descriptors.size() <= kDescriptorsPerFrameMax);
   Outgoing outgoing{std::move(frame), {}};
   for (const BorrowedFd fd : descriptors) {
     outgoing.descriptors.push_back(fd.get());
