@@ -24,7 +24,7 @@ readonly HEADERS_SHA256=3c24d3970786b4baecb5b6aff31759b4f361879e8d99dbd5dc36a952
 
 readonly RUN_PACKAGES=(
   make cmake ninja-build g++ binutils pkgconf python3 ca-certificates
-  libexpected-dev libfmt-dev libcli11-dev nlohmann-json3-dev libspdlog-dev libssl-dev libseccomp-dev
+  libexpected-dev libfmt-dev libcli11-dev nlohmann-json3-dev libssl-dev
   clang-14 lld-14 wasi-libc libclang-rt-14-dev-wasm32
 )
 readonly TEST_PACKAGES=(git libgtest-dev wabt strace faketime clang-format-19 clang-tidy-19)

@@ -129,7 +129,7 @@ class Words(unittest.TestCase):
                      "cd /work" + "/main"]:
             with self.subTest(text):
                 self.assertEqual(len(list(tidy.check_banned_text(source("docs/a.md", text)))), 1)
-        for text in ["/homes", "the PyPI package", "a.rootx/root", "/work/result.bin"]:
+        for text in ["/homes", "the PyPI package", "a.rootx/root", "/workshop/result.bin"]:
             with self.subTest(text):
                 self.assertEqual(list(tidy.check_banned_text(source("docs/a.md", text))), [])
 
