@@ -342,6 +342,15 @@ TEST_F(OneShot, CompileBombsEndAtTheDeadline) {
   EXPECT_LT(report.elapsed, seconds(10));
 }
 
+TEST_F(OneShot, CompilingHasAMemoryBudgetOfItsOwn) {
+  RunRequest request = GuestRequest();
+  request.limits.compile_memory_bytes = 16U << 20;  // the least that is accepted
+  const RunReport report = Run(Admit(CompileBomb()), request);
+  ExpectOutcome(report, "compile-limit");
+  EXPECT_NE(report.diagnostic.find("was refused while the module was compiled"), std::string::npos)
+      << report.diagnostic;
+}
+
 TEST_F(OneShot, CpuTimeIsLimited) {
   RunRequest request = GuestRequest();
   request.limits.cpu_time = seconds(1);
