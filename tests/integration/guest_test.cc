@@ -1,5 +1,6 @@
 // Real guests in the real worker: what a module can do, and what its run ends as.
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -241,7 +242,8 @@ TEST_F(Case, G36LargeArgumentsAndVariablesArriveExactly) {
     const RunReport report = Run(Load("print_args"), request);
     ExpectOutcome(report, "worker-completed", kClean);
     const std::string nul(1, '\0');
-    EXPECT_TRUE(report.stdout_captured == "guest" + nul + argument + nul + variable + nul);
+    EXPECT_TRUE(report.stdout_captured ==
+                fmt::format("guest{0}{1}{0}{2}{0}", nul, argument, variable));
   }
 }
 
@@ -319,15 +321,13 @@ std::vector<std::uint8_t> CompileBomb() {
   std::string body;
   std::string ends;
   for (int i = 0; i < kDepth; ++i) {
-    const std::string number = std::to_string(i);
-    const std::string local = "(local.get $l" + number + ")";
-    const std::string next = "(local.get $l" + std::to_string((i + 1) % kDepth) + ")";
-    text += " (local $l" + number + " i64)";
-    loops += " (loop $b" + number;
-    body += " (local.set $l" + number + " (i64.add " + local + " " + next + "))";
-    ends = " (br_if $b" + number + " (i32.wrap_i64 " + local + ")))" + ends;
+    text += fmt::format(" (local $l{} i64)", i);
+    loops += fmt::format(" (loop $b{}", i);
+    body += fmt::format(" (local.set $l{0} (i64.add (local.get $l{0}) (local.get $l{1})))", i,
+                        (i + 1) % kDepth);
+    ends.insert(0, fmt::format(" (br_if $b{0} (i32.wrap_i64 (local.get $l{0}))))", i));
   }
-  return AssembleText(text + loops + body + ends + "))");
+  return AssembleText(fmt::format("{}{}{}{}))", text, loops, body, ends));
 }
 
 TEST_F(OneShot, CompileBombsEndAtTheDeadline) {
@@ -362,8 +362,10 @@ TEST_F(OneShot, CpuTimeIsLimited) {
 // N14: many guests at once, each within its own bounds.
 TEST_F(OneShot, SixteenColdStartsAtOnceSucceed) {
   const AdmittedModule module = Load("print_args");
+  constexpr int kRuns = 16;
   std::vector<std::thread> threads;
-  for (int i = 0; i < 16; ++i) {
+  threads.reserve(kRuns);
+  for (int i = 0; i < kRuns; ++i) {
     threads.emplace_back([&, i] {
       RunRequest request = GuestRequest();
       request.arguments = {"guest", std::to_string(i)};
