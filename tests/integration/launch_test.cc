@@ -190,8 +190,8 @@ TEST_F(OneShot, HostsWithoutStandardDescriptorsWork) {
 }
 
 TEST_F(OneShot, WorkersInheritNothingOfTheHost) {
-  setenv("BULKHEAD_TEST_SECRET", "secret",
-         1);  // NOLINT(concurrency-mt-unsafe): the run has not started
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): the run has not started
+  setenv("BULKHEAD_TEST_SECRET", "secret", 1);
   struct sigaction ignore{};
   ignore.sa_handler = SIG_IGN;
   struct sigaction old_action{};
@@ -323,8 +323,8 @@ TEST_F(Case, G28RunsOutOfDescriptorsAreTyped) {
 }
 
 TEST_F(OneShot, FindWorkerNamesEveryPlaceItTried) {
-  setenv("BULKHEAD_WORKER_DIR", dir().path().c_str(),
-         1);  // NOLINT(concurrency-mt-unsafe): no run is active
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): no run is active
+  setenv("BULKHEAD_WORKER_DIR", dir().path().c_str(), 1);
   const Result<std::string> missing = FindWorker("no-such-worker");
   CopyWorker(dir().Path("a-worker"));
   const Result<std::string> found = FindWorker("a-worker");
