@@ -63,6 +63,8 @@ BANNED = [
     Banned(r"(?<!\w)(sleep_for|sleep_until|usleep|nanosleep|sleep)\s*\(",
            "wait for an event with a bound (base/wait_set.h), never for time to pass",
            ("tests/workers/*", "bench/*")),
+    Banned(r"\b(system_clock|CLOCK_REALTIME\w*|gettimeofday)\b|(?<![\w.>])time\s*\(\s*(nullptr|NULL|0|&)",
+           "the wall clock jumps: base/clock.h", ("src/wasi/*", "tests/preload/*", "*_test.cc")),
     Banned(r"\.detach\s*\(\s*\)", "a thread has an owner that joins it"),
     Banned(r"\bstd::endl\b", "write '\\n'; flush where it matters"),
     Banned(r"\busing\s+namespace\b(?![\w\s:]*literals\b)", "name what you use"),

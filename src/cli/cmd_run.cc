@@ -76,7 +76,7 @@ nanoseconds Passed(const Invocation& run) {
   return std::chrono::steady_clock::now() - run.start;
 }
 
-// One deadline covers reading and converting as well; what is left is the library's.
+// One deadline covers converting as well; what is left is the library's.
 nanoseconds Remaining(const Invocation& run) {
   return std::max(nanoseconds(1), run.options.limits.deadline - Passed(run));
 }
@@ -115,6 +115,7 @@ Status Perform(Invocation& run) {
   if (!file) {
     return Fail(ModuleFailure(std::move(file).error()));
   }
+  run.start = std::chrono::steady_clock::now();  // waiting for the module is not a part of the run
   run.interrupts = BH_TRY(Interrupts::Create());
   request.cancel = run.interrupts->cancel();
   request.force = run.interrupts->force();

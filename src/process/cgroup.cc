@@ -15,9 +15,9 @@
 
 #include "base/clock.h"
 #include "base/errno_error.h"
+#include "base/text_file.h"
 #include "base/wait_set.h"
 #include "process/pidfd.h"
-#include "process/text_file.h"
 
 namespace bulkhead::process {
 namespace {

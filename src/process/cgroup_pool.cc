@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/random_id.h"
-#include "process/text_file.h"
+#include "base/text_file.h"
 
 namespace bulkhead::process {
 namespace {

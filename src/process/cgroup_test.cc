@@ -8,12 +8,18 @@
 #include <thread>
 
 #include "base/clock.h"
+#include "base/proc_stat.h"
+#include "base/text_file.h"
 #include "process/cgroup_pool.h"
-#include "process/proc_stat.h"
 #include "process/process_support_test.h"
-#include "process/text_file.h"
 
 namespace bulkhead::process {
+
+// Found by GoogleTest, which otherwise prints addresses into the names of the tests.
+static void PrintTo(const CgroupMethod& method, std::ostream* out) {
+  *out << method.name;
+}
+
 namespace {
 
 TEST(CgroupLocation, UnifiedHierarchy) {

@@ -12,8 +12,8 @@
 
 #include "base/clock.h"
 #include "base/errno_error.h"
+#include "base/proc_stat.h"
 #include "process/pidfd.h"
-#include "process/proc_stat.h"
 
 namespace bulkhead::process {
 namespace {

@@ -16,11 +16,11 @@
 #include <thread>
 
 #include "base/clock.h"
+#include "base/proc_stat.h"
+#include "base/text_file.h"
 #include "process/launcher.h"
 #include "process/pidfd.h"
-#include "process/proc_stat.h"
 #include "process/process_support_test.h"
-#include "process/text_file.h"
 
 namespace bulkhead::process {
 namespace {

@@ -10,11 +10,11 @@
 
 #include "base/clock.h"
 #include "base/errno_error.h"
+#include "base/proc_stat.h"
 #include "base/strings.h"
 #include "process/cgroup_pool.h"
 #include "process/child_process.h"
 #include "process/clone_child.h"
-#include "process/proc_stat.h"
 #include "process/program_file.h"
 #include "process/spawn_plan.h"
 

@@ -20,10 +20,10 @@
 #include <fstream>
 #include <thread>
 
+#include "base/proc_stat.h"
+#include "base/text_file.h"
 #include "process/pidfd.h"
-#include "process/proc_stat.h"
 #include "process/process_support_test.h"
-#include "process/text_file.h"
 
 namespace bulkhead::process {
 namespace {

@@ -9,8 +9,8 @@
 #include <string>
 
 #include "base/errno_error.h"
+#include "base/proc_stat.h"
 #include "process/pidfd.h"
-#include "process/proc_stat.h"
 
 namespace bulkhead::process {
 namespace {

@@ -17,10 +17,10 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/proc_stat.h"
+#include "base/text_file.h"
 #include "process/cgroup_location.h"
 #include "process/pidfd.h"
-#include "process/proc_stat.h"
-#include "process/text_file.h"
 
 namespace bulkhead::process {
 

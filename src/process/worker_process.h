@@ -14,18 +14,10 @@
 #include <cstdint>
 #include <optional>
 
+#include "base/proc_stat.h"
 #include "base/unique_fd.h"
 
 namespace bulkhead::process {
-
-// (pid, start time) names a process exactly: start time is field 22 of /proc/<pid>/stat, in clock
-// ticks since boot.
-struct ProcessIdentity {
-  pid_t pid = 0;
-  std::uint64_t start_time = 0;
-
-  friend bool operator==(const ProcessIdentity&, const ProcessIdentity&) = default;
-};
 
 struct ExitStatus {
   enum class How : std::uint8_t {

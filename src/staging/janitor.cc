@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 
+#include "base/proc_stat.h"
 #include "staging/proc_facts.h"
 #include "staging/tree_removal.h"
 
@@ -22,12 +23,11 @@ constexpr std::size_t kScannedEntriesMax = 65536;
 constexpr int kRemovedMax = 16;
 
 bool ProcessLives(const OwnerIdentity& owner) {
-  const Result<ProcessStat> stat = ReadProcessStat(owner.pid);
+  const Result<ProcStat> stat = ReadProcStat(owner.pid);
   if (!stat) {
     return stat.error().code != ErrorCode::kNotFound;
   }
-  const bool ended = stat->state == 'Z' || stat->state == 'X';
-  return stat->start_ticks == owner.start_ticks && !ended;
+  return stat->start_time == owner.start_ticks && !stat->dead();
 }
 
 // False if the name alone does not speak against removal; the lock has the last word.

@@ -6,24 +6,9 @@
 #include <sys/types.h>
 
 #include <cstdint>
-#include <optional>
 #include <string>
-#include <string_view>
 
 namespace bulkhead::staging {
-
-struct ProcessStat {
-  pid_t pid = 0;
-  char state = '?';
-  std::uint64_t start_ticks = 0;  // clock ticks from boot to the start of the process
-};
-
-// One line of /proc/<pid>/stat. The command name may hold spaces and parentheses.
-std::optional<ProcessStat> ParseProcessStat(std::string_view line);
-
-// kNotFound if there is no such process.
-Result<ProcessStat> ReadProcessStat(pid_t pid);
-Result<ProcessStat> ReadOwnStat();
 
 // The umask, read without setting it: setting it is visible to every thread.
 Result<mode_t> ReadUmask();

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include "base/proc_stat.h"
 #include "base/random_id.h"
 #include "staging/parse_number.h"
 #include "staging/proc_facts.h"
@@ -33,10 +34,10 @@ bool IsHex(std::string_view text, std::size_t digits) {
 }  // namespace
 
 Result<OwnerIdentity> OwnerIdentity::ReadSelf() {
-  const ProcessStat stat = BH_TRY(ReadOwnStat());
+  const ProcStat stat = BH_TRY(ReadOwnProcStat());
   OwnerIdentity self;
   self.pid = stat.pid;
-  self.start_ticks = stat.start_ticks;
+  self.start_ticks = stat.start_time;
   self.boot_id = BH_TRY(ReadBootId());
   self.pid_namespace = BH_TRY(ReadPidNamespace());
   return self;

@@ -12,32 +12,6 @@
 namespace bulkhead::staging {
 namespace {
 
-TEST(OneShot, I2StatLineWithParenthesesParsesTheStartTime) {
-  const auto stat = ParseProcessStat(
-      "4711 (has ) spaces)) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 987654321 20 21\n");
-  ASSERT_TRUE(stat.has_value());
-  EXPECT_EQ(stat->pid, 4711);
-  EXPECT_EQ(stat->state, 'S');
-  EXPECT_EQ(stat->start_ticks, 987654321U);
-}
-
-TEST(ProcFacts, MalformedStatLinesAreRefused) {
-  for (const std::string_view line :
-       {"", "1", "1 (a", "1 (a)", "1 (a) ", "1 (a) S 1 2 3",
-        "x (a) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20",
-        "1 (a) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 -19 20"}) {
-    EXPECT_FALSE(ParseProcessStat(line).has_value()) << line;
-  }
-}
-
-TEST(ProcFacts, OwnStatIsFoundByPidToo) {
-  const Result<ProcessStat> own = ReadOwnStat();
-  ASSERT_TRUE(own.has_value());
-  const Result<ProcessStat> by_pid = ReadProcessStat(own->pid);
-  ASSERT_TRUE(by_pid.has_value());
-  EXPECT_EQ(by_pid->start_ticks, own->start_ticks);
-}
-
 TEST(ProcFacts, UmaskIsReadWithoutChangingIt) {
   const ScopedUmask mask(0137);
   EXPECT_EQ(ReadUmask().value_or(0), 0137U);

@@ -6,6 +6,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <cerrno>
+
+#include "base/errno_error.h"
+
 namespace bulkhead::supervise {
 namespace {
 
@@ -174,10 +178,12 @@ TEST_F(GuestOutputTest, AbandonCountsWhatIsLeft) {
 
 class TerminalOutputTest : public GuestOutputTest {
  protected:
-  TerminalOutputTest() {
+  void SetUp() override {
     int controller = -1;
     int terminal = -1;
-    EXPECT_EQ(openpty(&controller, &terminal, nullptr, nullptr, nullptr), 0);
+    if (openpty(&controller, &terminal, nullptr, nullptr, nullptr) != 0) {
+      GTEST_SKIP() << "missing: pseudo-terminals: " << ErrnoText(errno);
+    }
     controller_.Reset(controller);
     terminal_.Reset(terminal);
   }

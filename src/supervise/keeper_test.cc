@@ -38,7 +38,7 @@ class ScriptedProcess final : public process::WorkerProcess {
 
   BorrowedFd pidfd() const override { return BorrowedFd(); }
 
-  process::ProcessIdentity identity() const override { return {1, 1}; }
+  ProcessIdentity identity() const override { return {1, 1}; }
 
   Result<std::optional<process::ExitStatus>> Observe() override { return std::nullopt; }
 

@@ -6,6 +6,10 @@
 namespace bulkhead::wasm {
 namespace {
 
+// What has to lie between a memory's end and whatever comes next, so that small offsets beyond the
+// checked address fault: the engine's own choice where it checks bounds.
+constexpr std::uint64_t kCheckedGuardBytes = 64U << 10;
+
 Config MakeConfig(const EngineSettings& settings, MemoryBudget& budget) {
   Config config(wasm_config_new());
   wasm_config_t* const c = config.get();
@@ -21,6 +25,10 @@ Config MakeConfig(const EngineSettings& settings, MemoryBudget& budget) {
   // Nobody unwinds through the guest's frames: traps and backtraces do not need the tables.
   wasmtime_config_native_unwind_info_set(c, false);
   wasmtime_config_memory_init_cow_set(c, settings.data_images);
+  if (settings.scarce_address_space) {
+    wasmtime_config_memory_reservation_set(c, budget.bytes_max());
+    wasmtime_config_memory_guard_size_set(c, kCheckedGuardBytes);
+  }
   wasmtime_memory_creator_t creator = MemoryCreator(budget);
   wasmtime_config_host_memory_creator_set(c, &creator);
   return config;

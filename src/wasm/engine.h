@@ -18,6 +18,9 @@ struct EngineSettings {
   bool interruptible = true;     // code checks the epoch, so that Interrupt works
   bool metered = false;          // code counts fuel
   bool parallel_compile = true;  // on all processors; not worth its start for small modules
+  // Four gigabytes of address space for each memory are not to be had: reserve what it may grow to,
+  // and have the code check bounds instead.
+  bool scarce_address_space = false;
   // Compile data segments into one image per memory: much faster for modules with many. The engine
   // would map the image with memfd_create(2), which cannot be combined with memories of ours; where
   // that call is not implemented, as the lock-down's filter has it, it copies the image instead. So

@@ -1,6 +1,7 @@
 #include "wasm/guest.h"
 
 #include <fmt/core.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <chrono>
@@ -46,6 +47,12 @@ std::chrono::microseconds Since(Clock::time_point start) {
 
 std::uint64_t MicrosecondsSince(Clock::time_point start) {
   return static_cast<std::uint64_t>(Since(start).count());
+}
+
+// Somebody else's `ulimit -v`: the worker sets no such limit.
+bool AddressSpaceIsLimited() {
+  rlimit limit{};
+  return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
 }
 
 wire::Terminal Refused(const Error& error) {
@@ -245,6 +252,8 @@ std::uint64_t GuestDataBytes(const wire::Execute& execute) {
 
 }  // namespace
 
+WasmRunHandler::WasmRunHandler() : scarce_address_space_(AddressSpaceIsLimited()) {}
+
 Result<std::size_t> WasmRunHandler::GuestThreadStackBytes(const wire::Execute& execute) {
   if (execute.mode == wire::Mode::kConvertText) {
     return kHostStackBytes;
@@ -276,6 +285,7 @@ wire::Terminal WasmRunHandler::RunGuest(worker::RunRequest request, worker::RunC
                      .interruptible = execute.cooperative,
                      .metered = execute.fuel != 0,
                      .parallel_compile = execute.module_bytes >= kParallelCompileBytesMin,
+                     .scarce_address_space = scarce_address_space_,
                      .data_images = request.guest_phase.sandboxed()},
       *budget_);
 

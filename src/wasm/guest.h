@@ -11,12 +11,16 @@ namespace bulkhead::wasm {
 
 class WasmRunHandler final : public worker::RunHandler {
  public:
+  WasmRunHandler();
+
   Result<std::size_t> GuestThreadStackBytes(const wire::Execute& execute) override;
   wire::Terminal Run(worker::RunRequest request, worker::RunControl& control) override;
   void Interrupt() noexcept override;
 
  private:
   wire::Terminal RunGuest(worker::RunRequest request, worker::RunControl& control);
+
+  const bool scarce_address_space_;  // asked before the lock-down, which forbids the question
 
   // Made before RunControl::Begin and kept until the process ends: Interrupt may come at any time
   // after it, and taking an engine down costs time that buys nothing.

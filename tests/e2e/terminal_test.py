@@ -7,10 +7,19 @@ import re
 import struct
 import subprocess
 import termios
+import unittest
 
 from support import BULKHEAD, HOSTILE_TEXT, PATIENCE_S, CommandTest, printer
 
 DRAWN = re.compile(rb"\x1bD\x1b\[A\x1b\[J\x1b7\x1b\[B\r([^\x1b]*)\x1b8")
+
+
+def setUpModule():
+    try:
+        for end in pty.openpty():
+            os.close(end)
+    except OSError as error:
+        raise unittest.SkipTest(f"missing: pseudo-terminals: {error}")
 
 
 class Terminal(CommandTest):

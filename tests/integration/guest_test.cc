@@ -62,14 +62,6 @@ class OneShot : public BulkheadTest {
     request.output = RequestWithOutput("").output;
     return request;
   }
-
-  // Runs and cancels once the guest executes.
-  RunReport RunCancelled(const AdmittedModule& module, RunRequest request) {
-    const CancelSource source = *CancelSource::Create();
-    request.cancel = source.token();
-    stages().At(Stage::kExecute, [&](const RunEvent&) { source.Cancel(); });
-    return Run(module, request);
-  }
 };
 
 // Cases of the collection of field reports.
@@ -140,7 +132,7 @@ TEST_F(OneShot, S4FuelRunsOut) {
 TEST_F(OneShot, S5CooperativeCancel) {
   for (const char* guest : {"spin", "start_spin"}) {
     SCOPED_TRACE(guest);
-    const RunReport report = RunCancelled(Load(guest), GuestRequest());
+    const RunReport report = RunCancelledInExecute(Load(guest), GuestRequest());
     ExpectOutcome(report, "cancelled", kPoliteStop);
   }
 }
@@ -172,7 +164,7 @@ TEST_F(Case, G02WaitsInHostCallsAreStopped) {
     SCOPED_TRACE(guest);
     RunRequest request = GuestRequest();
     request.stdin_from = GuestStream::Descriptor(silent.get());
-    ExpectOutcome(RunCancelled(Load(guest), request), "cancelled", kPoliteStop);
+    ExpectOutcome(RunCancelledInExecute(Load(guest), request), "cancelled", kPoliteStop);
     request.limits.deadline = seconds(1);
     const RunReport report = Run(Load(guest), request);
     ExpectOutcome(report, "deadline-exceeded");
@@ -188,7 +180,7 @@ TEST_F(OneShot, S8SequentialStressOfRealGuests) {
   for (int round = 0; round < 3; ++round) {
     ExpectOutcome(Run(empty, GuestRequest()), "worker-completed", kClean);
     ExpectOutcome(Run(trap, GuestRequest()), "trapped", kClean);
-    ExpectOutcome(RunCancelled(spin, GuestRequest()), "cancelled", kPoliteStop);
+    ExpectOutcome(RunCancelledInExecute(spin, GuestRequest()), "cancelled", kPoliteStop);
   }
 }
 
@@ -263,8 +255,8 @@ TEST_F(OneShot, OnlySuccessfulGuestsPublish) {
     ExpectOutcome(Run(Load("write_output", "END", end), GuestRequestWithOutput()), code, kClean);
     ExpectDestinationUntouched();
   }
-  ExpectOutcome(RunCancelled(Load("write_output", "END", "(loop $again (br $again))"),
-                             GuestRequestWithOutput()),
+  ExpectOutcome(RunCancelledInExecute(Load("write_output", "END", "(loop $again (br $again))"),
+                                      GuestRequestWithOutput()),
                 "cancelled", kPoliteStop);
   ExpectDestinationUntouched();
 }

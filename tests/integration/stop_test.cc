@@ -18,19 +18,9 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-class OneShot : public BulkheadTest {
- protected:
-  // Runs, and cancels when the guest executes.
-  RunReport RunCancelled(RunRequest request) {
-    const CancelSource source = *CancelSource::Create();
-    request.cancel = source.token();
-    stages().At(Stage::kExecute, [&](const RunEvent&) { source.Cancel(); });
-    return Run(request);
-  }
-};
-
-// Cases of the collection of field reports.
-using Case = OneShot;
+// Suites are named after the page that numbers the case.
+using OneShot = BulkheadTest;
+using Case = BulkheadTest;
 
 TEST_F(OneShot, S7UncooperativeGuestIsKilledAfterTheGrace) {
   RunRequest request = RequestWithOutput("ignores_cancel");
@@ -48,7 +38,7 @@ TEST_F(OneShot, S7UncooperativeGuestIsKilledAfterTheGrace) {
 TEST_F(OneShot, UncooperativeGuestCancelled) {
   RunRequest request = RequestWithOutput("ignores_cancel");
   request.worker.grace = kShortGrace;
-  const RunReport report = RunCancelled(request);
+  const RunReport report = RunCancelledInExecute(request);
   ExpectOutcome(report, "forced-containment-cancelled", kForcedAfterGrace);
   EXPECT_EQ(report.stop, StopCause::kCancelled);
   ExpectDestinationUntouched();
@@ -62,7 +52,7 @@ TEST_F(OneShot, S8SequentialStressCarriesNothingOver) {
     uncooperative.worker.grace = kShortGrace;
     ExpectOutcome(Run(uncooperative), "forced-containment-deadline-exceeded", kForcedAfterGrace);
     ExpectOutcome(Run(RequestFor("reports_trapped")), "trapped", kClean);
-    ExpectOutcome(RunCancelled(RequestFor("answers_cancelled")), "cancelled", kPoliteStop);
+    ExpectOutcome(RunCancelledInExecute(RequestFor("answers_cancelled")), "cancelled", kPoliteStop);
   }
 }
 
@@ -72,7 +62,7 @@ TEST_F(OneShot, LatchedReasonWinsOverEveryLegalReport) {
   for (const char* worker : {"answers_cancelled", "answers_deadline", "answers_completed",
                              "answers_trapped", "answers_slowly"}) {
     SCOPED_TRACE(worker);
-    const RunReport cancelled = RunCancelled(RequestWithOutput(worker));
+    const RunReport cancelled = RunCancelledInExecute(RequestWithOutput(worker));
     ExpectOutcome(cancelled, "cancelled", kPoliteStop);
     EXPECT_EQ(cancelled.stop, StopCause::kCancelled);
     ExpectDestinationUntouched();
@@ -96,7 +86,7 @@ TEST_F(OneShot, FaultsOutrankTheLatchedStopAndKeepIt) {
   };
   for (const auto& [worker, code, column] : faults) {
     SCOPED_TRACE(worker);
-    const RunReport report = RunCancelled(RequestWithOutput(worker));
+    const RunReport report = RunCancelledInExecute(RequestWithOutput(worker));
     ExpectOutcome(report, code, column);
     EXPECT_EQ(report.stop, StopCause::kCancelled);
     ExpectDestinationUntouched();
@@ -149,7 +139,7 @@ TEST_F(OneShot, WithoutCooperationAStopIsAKill) {
   RunRequest request = RequestFor("answers_cancelled");
   request.limits.cooperative_stop = false;
   request.worker.grace = seconds(60);
-  const RunReport report = RunCancelled(request);
+  const RunReport report = RunCancelledInExecute(request);
   ExpectOutcome(report, "forced-containment-cancelled", kForcedAtOnce);
   EXPECT_LT(report.elapsed, seconds(20));
 }

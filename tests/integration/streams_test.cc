@@ -1,11 +1,11 @@
 // The guest's standard streams: captured, relayed, limited, abandoned.
+#include "support/streams.h"
+
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <array>
 #include <chrono>
 #include <cstring>
 #include <string>
@@ -21,25 +21,6 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-struct Pipe {
-  UniqueFd reader;
-  UniqueFd writer;
-};
-
-Pipe MakePipe() {
-  int ends[2] = {-1, -1};
-  EXPECT_EQ(pipe2(ends, O_CLOEXEC), 0);
-  return {UniqueFd(ends[0]), UniqueFd(ends[1])};
-}
-
-UniqueFd MemoryFile(std::string_view content) {
-  UniqueFd file(memfd_create("test", MFD_CLOEXEC));
-  EXPECT_EQ(write(file.get(), content.data(), content.size()),
-            static_cast<ssize_t>(content.size()));
-  lseek(file.get(), 0, SEEK_SET);
-  return file;
-}
-
 // Bytes that differ at every offset of a page and from page to page.
 std::string Pattern(std::size_t bytes) {
   std::string pattern(bytes, '\0');
@@ -49,18 +30,6 @@ std::string Pattern(std::size_t bytes) {
     c = static_cast<char>(value >> 24);
   }
   return pattern;
-}
-
-std::string ReadAll(BorrowedFd fd) {
-  std::string all;
-  std::array<char, 65536> buffer;
-  for (;;) {
-    const ssize_t got = read(fd.get(), buffer.data(), buffer.size());
-    if (got <= 0) {
-      return all;
-    }
-    all.append(buffer.data(), static_cast<std::size_t>(got));
-  }
 }
 
 class OneShot : public BulkheadTest {

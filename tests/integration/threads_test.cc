@@ -12,6 +12,7 @@
 #include "base/unique_fd.h"
 #include "support/bulkhead_test.h"
 #include "support/proc_view.h"
+#include "support/streams.h"
 
 namespace bulkhead::test {
 namespace {
@@ -23,14 +24,6 @@ using Case = BulkheadTest;
 using std::chrono::milliseconds;
 
 constexpr int kThreads = 16;
-
-UniqueFd MemoryFile(std::string_view content) {
-  UniqueFd file(memfd_create("test", MFD_CLOEXEC));
-  EXPECT_EQ(write(file.get(), content.data(), content.size()),
-            static_cast<ssize_t>(content.size()));
-  lseek(file.get(), 0, SEEK_SET);
-  return file;
-}
 
 TEST_F(OneShot, SixteenRunsAtOnceKeepTheirStreamsApart) {
   const AdmittedModule module = EmptyModule();

@@ -88,6 +88,17 @@ RunReport BulkheadTest::Run(const AdmittedModule& module, const RunRequest& requ
   return report;
 }
 
+RunReport BulkheadTest::RunCancelledInExecute(const RunRequest& request) {
+  return RunCancelledInExecute(EmptyModule(), request);
+}
+
+RunReport BulkheadTest::RunCancelledInExecute(const AdmittedModule& module, RunRequest request) {
+  const CancelSource source = *CancelSource::Create();
+  request.cancel = source.token();
+  stages().At(Stage::kExecute, [&](const RunEvent&) { source.Cancel(); });
+  return Run(module, request);
+}
+
 void BulkheadTest::CheckAfterRun(const RunReport& report) {
   guard_.NoteWorker(report.worker_pid);
   EXPECT_EQ(report.ledger.spawned, report.worker_pid != 0 ? 1U : 0U);

@@ -68,6 +68,9 @@ class BulkheadTest : public testing::Test {
   // RunModule of the empty module, checked against 4.7 the moment it returns.
   RunReport Run(const RunRequest& request);
   RunReport Run(const AdmittedModule& module, const RunRequest& request);
+  // The same, cancelled as soon as the guest executes.
+  RunReport RunCancelledInExecute(const RunRequest& request);
+  RunReport RunCancelledInExecute(const AdmittedModule& module, RunRequest request);
   // For reports that came another way.
   void CheckAfterRun(const RunReport& report);
 

@@ -1,5 +1,6 @@
-#include "process/proc_stat.h"
+#include "base/proc_stat.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -7,9 +8,9 @@
 
 #include <string>
 
-#include "process/process_support_test.h"
+#include "base/unique_fd.h"
 
-namespace bulkhead::process {
+namespace bulkhead {
 namespace {
 
 // Fields 3 to 22 of a real line.
@@ -67,21 +68,25 @@ TEST(ProcStat, OwnProcess) {
   EXPECT_EQ(stat->session, getsid(0));
   EXPECT_GT(ReadMemoryUse(getpid())->rss_bytes, 0U);
   EXPECT_TRUE(Alive(stat->identity()));
+  EXPECT_EQ(ReadOwnProcStat()->identity(), stat->identity());
 }
 
 TEST(ProcStat, ZombieAndOtherStartTimeAreNotAlive) {
   const ProcessIdentity self = *IdentityOf(getpid());
   EXPECT_FALSE(Alive({self.pid, self.start_time + 1}));
 
-  const TestPipe hold = MakePipe();
+  int ends[2];
+  ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
+  const UniqueFd reader(ends[0]);
+  const UniqueFd writer(ends[1]);
   const pid_t child = fork();
   if (child == 0) {
     char c = 0;
-    _exit(read(hold.reader.get(), &c, 1) == 1 ? 0 : 1);
+    _exit(read(reader.get(), &c, 1) == 1 ? 0 : 1);
   }
   const ProcessIdentity identity = *IdentityOf(child);
   EXPECT_TRUE(Alive(identity));
-  EXPECT_EQ(write(hold.writer.get(), "x", 1), 1);
+  EXPECT_EQ(write(writer.get(), "x", 1), 1);
   siginfo_t info{};
   ASSERT_EQ(waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT), 0);
   EXPECT_FALSE(Alive(identity));
@@ -92,4 +97,4 @@ TEST(ProcStat, ZombieAndOtherStartTimeAreNotAlive) {
 }
 
 }  // namespace
-}  // namespace bulkhead::process
+}  // namespace bulkhead

@@ -1,4 +1,4 @@
-#include "process/proc_stat.h"
+#include "base/proc_stat.h"
 
 #include <fmt/core.h>
 
@@ -8,9 +8,9 @@
 #include <string>
 
 #include "base/strings.h"
-#include "process/text_file.h"
+#include "base/text_file.h"
 
-namespace bulkhead::process {
+namespace bulkhead {
 namespace {
 
 // proc(5) numbers the fields of stat from 1 (pid), 2 (name), 3 (state).
@@ -106,6 +106,10 @@ Result<ProcStat> ReadProcStat(pid_t pid) {
   return line ? ParseProcStat(*line) : AsNotFound(line.error());
 }
 
+Result<ProcStat> ReadOwnProcStat() {
+  return ParseProcStat(BH_TRY(ReadTextFile("/proc/self/stat")));
+}
+
 Result<MemoryUse> ReadMemoryUse(pid_t pid) {
   const Result<std::string> status = ReadTextFile(fmt::format("/proc/{}/status", pid).c_str());
   return status ? ParseMemoryUse(*status) : AsNotFound(status.error());
@@ -120,4 +124,4 @@ bool Alive(const ProcessIdentity& identity) {
   return stat && stat->identity() == identity && !stat->dead();
 }
 
-}  // namespace bulkhead::process
+}  // namespace bulkhead

@@ -8,7 +8,7 @@
 
 #include "base/unique_fd.h"
 
-namespace bulkhead::process {
+namespace bulkhead {
 
 // Whole content of `path`, which is relative to `directory` unless it is absolute. Nothing is
 // retried but EINTR: a kernel text file either answers or does not.
@@ -20,4 +20,4 @@ Result<std::string> ReadOpenTextFile(BorrowedFd file, std::string_view name);
 // Writes `text` in one call, as control files demand; the file must exist.
 Status WriteTextFile(BorrowedFd directory, const char* path, std::string_view text);
 
-}  // namespace bulkhead::process
+}  // namespace bulkhead

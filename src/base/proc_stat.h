@@ -9,9 +9,16 @@
 #include <cstdint>
 #include <string_view>
 
-#include "process/worker_process.h"
+namespace bulkhead {
 
-namespace bulkhead::process {
+// (pid, start time) names a process exactly: start time is field 22 of /proc/<pid>/stat, in clock
+// ticks since boot.
+struct ProcessIdentity {
+  pid_t pid = 0;
+  std::uint64_t start_time = 0;
+
+  friend bool operator==(const ProcessIdentity&, const ProcessIdentity&) = default;
+};
 
 // The fields of /proc/<pid>/stat that are used here.
 struct ProcStat {
@@ -44,10 +51,12 @@ Result<MemoryUse> ParseMemoryUse(std::string_view status);
 
 // kNotFound if there is no such process.
 Result<ProcStat> ReadProcStat(pid_t pid);
+// Of this process, with the pid that the mounted /proc knows it by.
+Result<ProcStat> ReadOwnProcStat();
 Result<MemoryUse> ReadMemoryUse(pid_t pid);
 Result<ProcessIdentity> IdentityOf(pid_t pid);
 
 // Exactly this process exists and is more than a zombie. False also if /proc cannot be read.
 bool Alive(const ProcessIdentity& identity);
 
-}  // namespace bulkhead::process
+}  // namespace bulkhead

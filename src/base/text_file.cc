@@ -1,4 +1,4 @@
-#include "process/text_file.h"
+#include "base/text_file.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -8,7 +8,7 @@
 
 #include "base/errno_error.h"
 
-namespace bulkhead::process {
+namespace bulkhead {
 namespace {
 
 // One page: what /proc hands out per read.
@@ -63,4 +63,4 @@ Status WriteTextFile(BorrowedFd directory, const char* path, std::string_view te
   }
 }
 
-}  // namespace bulkhead::process
+}  // namespace bulkhead
