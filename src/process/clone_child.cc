@@ -85,17 +85,20 @@ struct CloneAnswer {
 
 // A child born in its cgroup is spared the join by writing, for which an idle machine waits a whole
 // grace period (10 ms and more). Only clone3 can do that, and only assembly can give clone3 a
-// stack.
+// stack. -ENOSYS also where a system call filter forbids it, as many containers do.
 #if defined(__x86_64__)
-CloneAnswer CloneIntoCgroup(const CloneRequest& request, const GuardedStack& stack) {
+CloneAnswer Clone3(const CloneRequest& request, const GuardedStack& stack) {
   CloneAnswer answer;
   clone_args args{};
-  args.flags = CLONE_VM | CLONE_VFORK | CLONE_PIDFD | CLONE_INTO_CGROUP;
+  args.flags = CLONE_VM | CLONE_VFORK | CLONE_PIDFD;
   args.pidfd = reinterpret_cast<__u64>(&answer.pidfd);
   args.exit_signal = SIGCHLD;
   args.stack = reinterpret_cast<__u64>(stack.bottom());
   args.stack_size = kStackBytes;
-  args.cgroup = static_cast<__u64>(request.cgroup.get());
+  if (request.cgroup.valid()) {
+    args.flags |= CLONE_INTO_CGROUP;
+    args.cgroup = static_cast<__u64>(request.cgroup.get());
+  }
   __asm__ volatile(
       "syscall\n\t"
       "testq %%rax, %%rax\n\t"
@@ -113,7 +116,7 @@ CloneAnswer CloneIntoCgroup(const CloneRequest& request, const GuardedStack& sta
   return answer;
 }
 #else
-CloneAnswer CloneIntoCgroup(const CloneRequest& /*request*/, const GuardedStack& /*stack*/) {
+CloneAnswer Clone3(const CloneRequest& /*request*/, const GuardedStack& /*stack*/) {
   return {-ENOSYS, -1};
 }
 #endif
@@ -138,7 +141,10 @@ Result<ClonedChild> CloneChild(const CloneRequest& request) {
   CloneAnswer answer;
   {
     const BlockedSignals blocked;
-    answer = request.cgroup.valid() ? CloneIntoCgroup(request, stack) : ClonePlain(request, stack);
+    answer = Clone3(request, stack);
+    if (answer.pid == -ENOSYS && !request.cgroup.valid()) {
+      answer = ClonePlain(request, stack);
+    }
   }
   if (answer.pid < 0) {
     const int sys_errno = static_cast<int>(-answer.pid);
