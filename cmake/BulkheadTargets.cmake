@@ -1,8 +1,10 @@
 # bh_library(name [WORKER] DEPS ...): all src/<name>/*.cc but tests -> bh_<name>; its *_test.cc
-# -> <name>_test. base and wire serve both towers, so they exist twice: bh_<name> (parent flags) and
-# bh_<name>_w (worker flags).
+# -> <name>_test. Those of BH_BOTH_TOWERS exist twice: bh_<name> (parent flags) and bh_<name>_w
+# (worker flags).
 # bh_program(name [WORKER] DEPS ...): apps/<name>/*.cc -> program <name> in <build>/bin.
 # bh_test(name [LABELS ...] SOURCES ... DEPS ...): a GoogleTest program registered test by test.
+
+set(BH_BOTH_TOWERS base wire contract)
 
 function(bh_flags target worker)
   target_compile_options(${target} PRIVATE ${BH_WARNING_FLAGS} ${BH_HARDEN_COMPILE_FLAGS})
@@ -26,7 +28,7 @@ function(bh_resolve_deps out suffix)
   foreach(dep IN LISTS ARGN)
     if(dep MATCHES "::")
       list(APPEND resolved ${dep})
-    elseif(dep STREQUAL "base" OR dep STREQUAL "wire")
+    elseif(dep IN_LIST BH_BOTH_TOWERS)
       list(APPEND resolved bh_${dep}${suffix})
     else()
       list(APPEND resolved bh_${dep})
@@ -41,6 +43,9 @@ function(bh_library name)
   file(GLOB sources CONFIGURE_DEPENDS "${dir}/*.cc")
   if(NOT sources)  # a folder appears with the first file in it
     add_library(bh_${name} INTERFACE)
+    if(name IN_LIST BH_BOTH_TOWERS)
+      add_library(bh_${name}_w INTERFACE)
+    endif()
     return()
   endif()
   set(tests ${sources})
@@ -52,7 +57,7 @@ function(bh_library name)
   else()
     bh_resolve_deps(deps "" ${ARG_DEPS})
     bh_add_static(bh_${name} FALSE "${sources}" "${deps}")
-    if(name STREQUAL "base" OR name STREQUAL "wire")
+    if(name IN_LIST BH_BOTH_TOWERS)
       bh_resolve_deps(deps "_w" ${ARG_DEPS})
       bh_add_static(bh_${name}_w TRUE "${sources}" "${deps}")
     endif()

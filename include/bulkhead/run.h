@@ -11,6 +11,7 @@
 #include <bulkhead/outcome.h>
 #include <bulkhead/output_grant.h>
 #include <bulkhead/runtime.h>
+#include <bulkhead/sketch_limits.h>
 
 #include <array>
 #include <chrono>
@@ -53,10 +54,12 @@ struct RunLimits {
   std::optional<std::uint64_t> fuel;                 // >= 1
   std::uint64_t memory_bytes = 1ULL << 30;           // guest memory and tables
   std::uint64_t compile_memory_bytes = 2ULL << 30;   // the worker while compiling
-  std::uint64_t stack_bytes = 2ULL << 20;            // 64 KiB .. 64 MiB
-  std::uint64_t scratch_bytes = 0;                   // size of the guest's private /tmp, 0: none
-  std::uint64_t stdout_bytes_max = 0;                // 0: unlimited
-  bool cooperative_stop = true;  // false: no stop checks in compiled code; a stop is a kill
+  std::uint64_t stack_bytes = 2ULL << 20;            // of each thread; 64 KiB .. 64 MiB
+  // Threads a guest starts, alive at once; 1 .. 1024. Profile sketch: 1 .. 16, and no more in all.
+  std::uint32_t threads_max = 16;
+  std::uint64_t scratch_bytes = 0;     // size of the guest's private /tmp, 0: none
+  std::uint64_t stdout_bytes_max = 0;  // 0: unlimited
+  bool cooperative_stop = true;        // false: no stop checks in compiled code; a stop is a kill
 
   Status Validate() const;
 };
@@ -86,6 +89,7 @@ struct GuestStream {
 struct RunRequest {
   WorkerConfig worker;
   RunLimits limits;
+  SketchLimits sketch;                   // of modules of that profile
   std::vector<std::string> arguments;    // [0] is the program name the guest sees
   std::vector<std::string> environment;  // "K=V"
   std::vector<DirectoryGrant> directories;

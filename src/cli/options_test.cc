@@ -93,6 +93,8 @@ TEST(Options, EveryOptionIsUnderstood) {
                                        "1MiB",
                                        "--stdout-limit",
                                        "1MB",
+                                       "--threads",
+                                       "4",
                                        "-o",
                                        "out/x.png",
                                        "--output-limit",
@@ -132,6 +134,7 @@ TEST(Options, EveryOptionIsUnderstood) {
   EXPECT_EQ(options.limits.memory_bytes, 256ULL << 20U);
   EXPECT_EQ(options.limits.compile_memory_bytes, 512ULL << 20U);
   EXPECT_EQ(options.limits.stack_bytes, 1ULL << 20U);
+  EXPECT_EQ(options.limits.threads_max, 4U);
   EXPECT_EQ(options.limits.stdout_bytes_max, 1'000'000U);
   ASSERT_TRUE(options.output);
   EXPECT_EQ(options.output->path, "out/x.png");
@@ -230,7 +233,7 @@ TEST(Options, BadInputIsOneSentence) {
       {{"run", "m.wasm", "--deadlin", "5s"},
        "unknown option '--deadlin' of run; did you mean --deadline?"},
       {{"run", "m.wasm", "--repeat=5"}, "unknown option '--repeat' of run; did you mean --report?"},
-      {{"run", "m.wasm", "--threads", "4"}, "unknown option '--threads' of run"},
+      {{"run", "m.wasm", "--threads", "0"}, "--threads: '0' is outside 1 to 1024"},
       {{"run", "m.wasm", "-x"}, "unknown option '-x' of run"},
       {{"run", "m.wasm", "--deadline"}, "--deadline needs a value: --deadline DUR"},
       {{"run", "m.wasm", "--deadline="}, "--deadline needs a value: --deadline DUR"},

@@ -23,6 +23,7 @@ constexpr std::uint64_t kMemoryBytesMax = 1ULL << 40U;
 // The engine's compiler alone needs about this much.
 constexpr std::uint64_t kCompileBytesMin = 16ULL << 20U;
 constexpr std::uint64_t kStackBytesMin = 64ULL << 10U;
+constexpr std::uint64_t kThreadsMax = 1024;
 constexpr std::uint64_t kStackBytesMax = 64ULL << 20U;
 // File sizes are signed in the kernel's interface.
 constexpr std::uint64_t kFileBytesMax = std::numeric_limits<std::int64_t>::max();
@@ -70,6 +71,18 @@ Result<std::optional<std::uint64_t>> Size(const RawOptions& raw, std::string_vie
   return size;
 }
 
+Result<std::optional<std::uint32_t>> Threads(const RawOptions& raw) {
+  const auto threads = BH_TRY(Parsed<std::uint64_t>(raw, "--threads", ParseCount));
+  if (!threads) {
+    return std::nullopt;
+  }
+  if (*threads < 1 || *threads > kThreadsMax) {
+    return Refuse("--threads", fmt::format("{} is outside 1 to {}", Quoted(*raw.Value("--threads")),
+                                           kThreadsMax));
+  }
+  return static_cast<std::uint32_t>(*threads);
+}
+
 Result<RunLimits> MakeLimits(const RawOptions& raw) {
   RunLimits limits;
   limits.deadline =
@@ -84,6 +97,7 @@ Result<RunLimits> MakeLimits(const RawOptions& raw) {
   limits.compile_memory_bytes =
       BH_TRY(Size(raw, "--compile-memory", {kCompileBytesMin, kMemoryBytesMax}))
           .value_or(limits.compile_memory_bytes);
+  limits.threads_max = BH_TRY(Threads(raw)).value_or(limits.threads_max);
   limits.stack_bytes =
       BH_TRY(Size(raw, "--stack", {kStackBytesMin, kStackBytesMax})).value_or(limits.stack_bytes);
   limits.scratch_bytes = BH_TRY(Size(raw, "--scratch", {1, kMemoryBytesMax})).value_or(0);

@@ -104,10 +104,10 @@ Status FillExecute(const RunRequest& request, Work& work, const staging::Staging
   wire::Execute& execute = exchange.execute;
   execute.mode = work.mode;
   execute.module_bytes = work.module_bytes;
-  execute.fuel = request.limits.fuel.value_or(0);
   execute.memory_bytes = request.limits.memory_bytes;
   execute.memory_overhead_bytes = kMemoryOverheadBytes + request.limits.stack_bytes;
   execute.stack_bytes = request.limits.stack_bytes;
+  FillGuestLimits(request, work.profile, execute);
   execute.cooperative = request.limits.cooperative_stop;
   execute.arguments = request.arguments;
   execute.environment = request.environment;
@@ -194,6 +194,7 @@ std::size_t TotalBytes(const std::vector<std::string>& texts) {
 Status ValidateRequest(const RunRequest& request) {
   BH_TRY(request.worker.Validate());
   BH_TRY(request.limits.Validate());
+  BH_TRY(request.sketch.Validate());
   BH_TRY(CheckTexts(request.arguments, "argument"));
   BH_TRY(CheckTexts(request.environment, "environment"));
   const std::size_t total = TotalBytes(request.arguments) + TotalBytes(request.environment);

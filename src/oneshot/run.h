@@ -21,8 +21,15 @@ struct Work {
   wire::Mode mode = wire::Mode::kRun;
   BorrowedFd module;
   std::uint64_t module_bytes = 0;
+  Profile profile = Profile::kWasi;
   UniqueFd converted;  // kConvertText: the memory file the binary goes to
 };
+
+// A run of what was admitted; `module` has to outlive it.
+Work WorkOf(const AdmittedModule& module);
+
+// Profile, fuel, threads and blobs; adds to the memory overhead what these need.
+void FillGuestLimits(const RunRequest& request, Profile profile, wire::Execute& execute);
 
 // The argument and environment lists, and the directory grants, within the wire's bounds;
 // kInvalidArgument otherwise.

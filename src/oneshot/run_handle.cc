@@ -22,10 +22,7 @@ struct RunHandle::Impl {
   std::thread thread;
 
   void Run() {
-    oneshot::Work work;
-    work.module = BorrowedFd(module.descriptor());
-    work.module_bytes = module.size_bytes();
-    report = oneshot::Execute(runtime.impl(), std::move(work), request, abandon.token());
+    report = oneshot::Execute(runtime.impl(), oneshot::WorkOf(module), request, abandon.token());
     done.Signal();
   }
 };

@@ -246,6 +246,14 @@ void Run::Enter(bulkhead::Stage stage) {
 
 }  // namespace
 
+Work WorkOf(const AdmittedModule& module) {
+  Work work;
+  work.module = BorrowedFd(module.descriptor());
+  work.module_bytes = module.size_bytes();
+  work.profile = module.info().profile;
+  return work;
+}
+
 RunReport Execute(Runtime::Impl& runtime, Work work, const RunRequest& request,
                   const CancelToken& abandoned) {
   return Run(runtime, std::move(work), request, abandoned).Execute();
@@ -256,10 +264,7 @@ RunReport Execute(Runtime::Impl& runtime, Work work, const RunRequest& request,
 namespace bulkhead {
 
 RunReport RunModule(Runtime& runtime, const AdmittedModule& module, const RunRequest& request) {
-  oneshot::Work work;
-  work.module = BorrowedFd(module.descriptor());
-  work.module_bytes = module.size_bytes();
-  return oneshot::Execute(runtime.impl(), std::move(work), request);
+  return oneshot::Execute(runtime.impl(), oneshot::WorkOf(module), request);
 }
 
 }  // namespace bulkhead

@@ -12,7 +12,8 @@ namespace bulkhead {
 namespace {
 
 constexpr std::uint64_t kStackBytesMin = 64U << 10;
-constexpr std::uint64_t kStackBytesMax = 64U << 20;   // each guest thread reserves it
+constexpr std::uint64_t kStackBytesMax = 64U << 20;  // each guest thread reserves it
+constexpr std::uint32_t kThreadsMax = 1024;  // stacks of all of them at their largest are 64 GiB
 constexpr std::uint64_t kMemoryBytesMin = 64U << 10;  // one WebAssembly page
 constexpr std::size_t kSha256Digits = 64;
 
@@ -58,6 +59,8 @@ Status RunLimits::Validate() const {
   BH_TRY(Require(compile_memory_bytes >= (16U << 20) && compile_memory_bytes <= (1ULL << 40),
                  fmt::format("compile memory of {} bytes: 16 MiB to 1 TiB are accepted",
                              compile_memory_bytes)));
+  BH_TRY(Require(threads_max >= 1 && threads_max <= kThreadsMax,
+                 fmt::format("{} threads: 1 to {} are accepted", threads_max, kThreadsMax)));
   return Require(stack_bytes >= kStackBytesMin && stack_bytes <= kStackBytesMax,
                  fmt::format("stack of {} bytes: 64 KiB to 64 MiB are accepted", stack_bytes));
 }

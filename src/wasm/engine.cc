@@ -22,6 +22,7 @@ Config MakeConfig(const EngineSettings& settings, MemoryBudget& budget) {
   wasmtime_config_parallel_compilation_set(c, settings.parallel_compile);
   // Preview 1 addresses are 32 bits wide.
   wasmtime_config_wasm_memory64_set(c, false);
+  wasmtime_config_shared_memory_set(c, settings.shared_memory);
   // Nobody unwinds through the guest's frames: traps and backtraces do not need the tables.
   wasmtime_config_native_unwind_info_set(c, false);
   wasmtime_config_memory_init_cow_set(c, settings.data_images);

@@ -18,6 +18,7 @@ struct EngineSettings {
   bool interruptible = true;     // code checks the epoch, so that Interrupt works
   bool metered = false;          // code counts fuel
   bool parallel_compile = true;  // on all processors; not worth its start for small modules
+  bool shared_memory = false;    // one that all threads see
   // Four gigabytes of address space for each memory are not to be had: reserve what it may grow to,
   // and have the code check bounds instead.
   bool scarce_address_space = false;

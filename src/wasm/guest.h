@@ -3,8 +3,7 @@
 
 #include <optional>
 
-#include "wasm/engine.h"
-#include "wasm/linear_memory.h"
+#include "wasm/guest_program.h"
 #include "worker/run_handler.h"
 
 namespace bulkhead::wasm {
@@ -15,19 +14,16 @@ class WasmRunHandler final : public worker::RunHandler {
 
   Result<std::size_t> GuestThreadStackBytes(const wire::Execute& execute) override;
   wire::Terminal Run(worker::RunRequest request, worker::RunControl& control) override;
-  void Interrupt() noexcept override;
+  void Interrupt(worker::StopCause cause) noexcept override;
 
  private:
   wire::Terminal RunGuest(worker::RunRequest request, worker::RunControl& control);
+  std::optional<wire::Terminal> Prepare(worker::RunRequest& request);
 
   const bool scarce_address_space_;  // asked before the lock-down, which forbids the question
-
   // Made before RunControl::Begin and kept until the process ends: Interrupt may come at any time
   // after it, and taking an engine down costs time that buys nothing.
-  std::optional<MemoryBudget> budget_;
-  std::optional<Engine> engine_;
-  Module module_;
-  InstancePre linked_;
+  GuestProgram program_;
 };
 
 // A worker program's main: serves one run and exits.

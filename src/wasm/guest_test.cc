@@ -102,6 +102,10 @@ struct TrapCase {
   std::string text;
 };
 
+void PrintTo(const TrapCase& trap, std::ostream* out) {
+  *out << trap.code;
+}
+
 class Traps : public testing::TestWithParam<TrapCase> {};
 
 TEST_P(Traps, AreNamed) {

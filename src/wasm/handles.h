@@ -21,6 +21,9 @@ using Store = std::unique_ptr<wasmtime_store_t, Deleter<wasmtime_store_delete>>;
 using InstancePre = std::unique_ptr<wasmtime_instance_pre_t, Deleter<wasmtime_instance_pre_delete>>;
 using Linker = std::unique_ptr<wasmtime_linker_t, Deleter<wasmtime_linker_delete>>;
 using FunctionType = std::unique_ptr<wasm_functype_t, Deleter<wasm_functype_delete>>;
+using SharedMemory =
+    std::unique_ptr<wasmtime_sharedmemory_t, Deleter<wasmtime_sharedmemory_delete>>;
+using MemoryType = std::unique_ptr<wasm_memorytype_t, Deleter<wasm_memorytype_delete>>;
 using TrapHandle = std::unique_ptr<wasm_trap_t, Deleter<wasm_trap_delete>>;
 using ErrorHandle = std::unique_ptr<wasmtime_error_t, Deleter<wasmtime_error_delete>>;
 

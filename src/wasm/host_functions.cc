@@ -7,7 +7,7 @@
 #include <new>
 
 #include "wasi/errno.h"
-#include "wasm/engine.h"
+#include "wasm/guest_program.h"
 
 namespace bulkhead::wasm {
 namespace {
@@ -17,7 +17,17 @@ constexpr std::size_t kSlotsMax = 16;
 
 constexpr std::string_view kMemoryExport = "memory";
 
+// The one function of the wasi-threads proposal.
+constexpr std::string_view kThreadModule = "wasi";
+constexpr std::string_view kThreadSpawn = "thread-spawn";
+
+constexpr std::uint8_t kPageBytesLog2 = 16;
+constexpr std::uint64_t kPageBytes = std::uint64_t{1} << kPageBytesLog2;
+
 wasi::GuestMemory MemoryOf(wasmtime_caller_t* caller, HostContext& context) {
+  if (const wasmtime_sharedmemory_t* const shared = context.program->shared_memory.get()) {
+    return {wasmtime_sharedmemory_data(shared), wasmtime_sharedmemory_data_size(shared)};
+  }
   wasmtime_context_t* const store = wasmtime_caller_context(caller);
   if (!context.memory) {
     wasmtime_extern_t item;
@@ -45,7 +55,7 @@ wasm_trap_t* CallHostFunction(void* function, wasmtime_caller_t* caller, wasmtim
   }
   wasi::Control control = wasi::Control::kContinue;
   try {
-    control = called.call(*context.wasi, MemoryOf(caller, context),
+    control = called.call(*context.program->wasi, MemoryOf(caller, context),
                           std::span(slots).first(std::max<std::size_t>(count, 1)));
   } catch (const std::bad_alloc&) {
     slots[0].i32 = static_cast<std::int32_t>(wasi::Errno::kNomem);
@@ -103,46 +113,148 @@ Status Define(wasmtime_linker_t* linker, const wasi::Function& function) {
   return error == nullptr ? Status() : LinkError(MessageOf(error.get()));
 }
 
+wasm_trap_t* SpawnThread(void* /*nothing*/, wasmtime_caller_t* caller, wasmtime_val_raw_t* values,
+                         std::size_t /*count*/) noexcept {
+  constexpr std::int32_t kRefused = -1;
+  const auto& context =
+      *static_cast<HostContext*>(wasmtime_context_get_data(wasmtime_caller_context(caller)));
+  std::optional<std::uint32_t> thread;
+  try {
+    thread = context.program->threads->Spawn(values[0].i32);
+  } catch (const std::bad_alloc&) {
+    thread = std::nullopt;
+  }
+  values[0].i32 = thread ? static_cast<std::int32_t>(*thread) : kRefused;
+  return nullptr;
+}
+
+Status DefineSpawn(wasmtime_linker_t* linker) {
+  const FunctionType type = ParseSignature("i:i");
+  const ErrorHandle error(wasmtime_linker_define_func_unchecked(
+      linker, kThreadModule.data(), kThreadModule.size(), kThreadSpawn.data(), kThreadSpawn.size(),
+      type.get(), &SpawnThread, nullptr, nullptr));
+  return error == nullptr ? Status() : LinkError(MessageOf(error.get()));
+}
+
+// The memory of the import's type, but not larger than the limit.
+Result<SharedMemory> MakeSharedMemory(const GuestProgram& program,
+                                      const wasm_memorytype_t* declared) {
+  std::uint64_t pages_max = 0;
+  const std::uint64_t pages_min = wasmtime_memorytype_minimum(declared);
+  wasmtime_memorytype_maximum(declared, &pages_max);
+  pages_max = std::min(pages_max, program.execute.memory_bytes / kPageBytes);
+  if (pages_min > pages_max) {
+    return Fail(ErrorCode::kResourceExhausted,
+                fmt::format("a memory of {} bytes does not fit into the limit of {} bytes",
+                            pages_min * kPageBytes, program.execute.memory_bytes));
+  }
+  wasm_memorytype_t* type = nullptr;
+  if (const ErrorHandle error{wasmtime_memorytype_new(pages_min, true, pages_max, false, true,
+                                                      kPageBytesLog2, &type)}) {
+    return LinkError(MessageOf(error.get()));
+  }
+  const MemoryType owned(type);
+  wasmtime_sharedmemory_t* memory = nullptr;
+  if (const ErrorHandle error{
+          wasmtime_sharedmemory_new(program.engine->get(), owned.get(), &memory)}) {
+    return Fail(ErrorCode::kResourceExhausted, MessageOf(error.get()));
+  }
+  return SharedMemory(memory);
+}
+
+Status DefineMemory(GuestProgram& program, wasmtime_linker_t* linker,
+                    const wasm_importtype_t* import) {
+  const wasm_memorytype_t* const type =
+      wasm_externtype_as_memorytype_const(wasm_importtype_type(import));
+  if (program.shared_memory != nullptr || !wasmtime_memorytype_isshared(type)) {
+    return LinkError("a module imports one shared memory and no other");
+  }
+  program.shared_memory = BH_TRY(MakeSharedMemory(program, type));
+  wasmtime_extern_t item;
+  item.kind = WASMTIME_EXTERN_SHAREDMEMORY;
+  item.of.sharedmemory = program.shared_memory.get();
+  // A shared memory belongs to no store, but the engine's interface asks for one.
+  const Store store(wasmtime_store_new(program.engine->get(), nullptr, nullptr));
+  const std::string_view module = ViewOf(wasm_importtype_module(import));
+  const std::string_view name = ViewOf(wasm_importtype_name(import));
+  const ErrorHandle error(wasmtime_linker_define(linker, wasmtime_store_context(store.get()),
+                                                 module.data(), module.size(), name.data(),
+                                                 name.size(), &item));
+  return error == nullptr ? Status() : LinkError(MessageOf(error.get()));
+}
+
+Status DefineImport(GuestProgram& program, wasmtime_linker_t* linker,
+                    const wasm_importtype_t* import) {
+  const std::string_view module = ViewOf(wasm_importtype_module(import));
+  const std::string_view name = ViewOf(wasm_importtype_name(import));
+  const bool threads = program.threads.has_value();
+  if (threads && wasm_externtype_kind(wasm_importtype_type(import)) == WASM_EXTERN_MEMORY) {
+    return DefineMemory(program, linker, import);
+  }
+  if (threads && module == kThreadModule && name == kThreadSpawn) {
+    return DefineSpawn(linker);
+  }
+  const wasi::Function* const function =
+      module == wasi::kImportModule ? FindFunction(name) : nullptr;
+  return function == nullptr ? Status() : Define(linker, *function);
+}
+
 // Only what the module imports: defining all 46 functions costs more than running a small guest.
-Status DefineImports(wasmtime_linker_t* linker, const wasmtime_module_t* module) {
+// What is left over makes the linking fail.
+Status DefineImports(GuestProgram& program, wasmtime_linker_t* linker) {
   // A module may import a function twice.
   wasmtime_linker_allow_shadowing(linker, true);
   ImportTypes imports;
-  wasmtime_module_imports(module, imports.get());
+  wasmtime_module_imports(program.module.get(), imports.get());
   for (const wasm_importtype_t* import : imports) {
-    const wasi::Function* const function = FindFunction(ViewOf(wasm_importtype_name(import)));
-    if (function != nullptr && ViewOf(wasm_importtype_module(import)) == wasi::kImportModule) {
-      BH_TRY(Define(linker, *function));
-    }
+    BH_TRY(DefineImport(program, linker, import));
   }
   return {};
 }
 
-bool IsEntryPoint(const wasm_exporttype_t* item) {
-  if (ViewOf(wasm_exporttype_name(item)) != kEntryPoint) {
-    return false;
+struct EntryPoint {
+  std::string_view name;
+  std::size_t parameters;  // all i32; no results
+};
+
+Status RequireExport(const wasmtime_module_t* module, const EntryPoint& entry) {
+  ExportTypes exports;
+  wasmtime_module_exports(module, exports.get());
+  const auto fits = [&entry](const wasm_exporttype_t* item) {
+    const wasm_functype_t* const type =
+        wasm_externtype_as_functype_const(wasm_exporttype_type(item));
+    if (type == nullptr || ViewOf(wasm_exporttype_name(item)) != entry.name) {
+      return false;
+    }
+    const wasm_valtype_vec_t* const parameters = wasm_functype_params(type);
+    return parameters->size == entry.parameters && wasm_functype_results(type)->size == 0 &&
+           std::all_of(parameters->data, parameters->data + parameters->size,
+                       [](const wasm_valtype_t* t) { return wasm_valtype_kind(t) == WASM_I32; });
+  };
+  if (std::none_of(exports.begin(), exports.end(), fits)) {
+    return LinkError(
+        fmt::format("the module exports no function {} with {} parameters and without results",
+                    entry.name, entry.parameters));
   }
-  const wasm_functype_t* const type = wasm_externtype_as_functype_const(wasm_exporttype_type(item));
-  return type != nullptr && wasm_functype_params(type)->size == 0 &&
-         wasm_functype_results(type)->size == 0;
+  return {};
 }
 
 }  // namespace
 
-Result<InstancePre> LinkHostFunctions(wasm_engine_t* engine, const wasmtime_module_t* module) {
-  ExportTypes exports;
-  wasmtime_module_exports(module, exports.get());
-  if (std::none_of(exports.begin(), exports.end(), &IsEntryPoint)) {
-    return LinkError(fmt::format("the module exports no function {} without parameters and results",
-                                 kEntryPoint));
+Status LinkHostFunctions(GuestProgram& program) {
+  BH_TRY(RequireExport(program.module.get(), {kEntryPoint, 0}));
+  if (program.threads) {
+    BH_TRY(RequireExport(program.module.get(), {kThreadEntryPoint, 2}));
   }
-  const Linker linker(wasmtime_linker_new(engine));
-  BH_TRY(DefineImports(linker.get(), module));
+  const Linker linker(wasmtime_linker_new(program.engine->get()));
+  BH_TRY(DefineImports(program, linker.get()));
   wasmtime_instance_pre_t* linked = nullptr;
-  if (const ErrorHandle error{wasmtime_linker_instantiate_pre(linker.get(), module, &linked)}) {
+  if (const ErrorHandle error{
+          wasmtime_linker_instantiate_pre(linker.get(), program.module.get(), &linked)}) {
     return LinkError(MessageOf(error.get()));
   }
-  return InstancePre(linked);
+  program.linked.reset(linked);
+  return {};
 }
 
 }  // namespace bulkhead::wasm

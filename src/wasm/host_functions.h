@@ -1,5 +1,5 @@
-// WASI for the engine: makes each function of wasi::Functions() callable from a guest and obeys
-// what it answers.
+// The host's functions for the engine: makes each function a guest may import callable from it, and
+// obeys what it answers.
 #pragma once
 
 #include <bulkhead/result.h>
@@ -11,19 +11,24 @@
 
 namespace bulkhead::wasm {
 
+struct GuestProgram;
+
 // What host calls know about their guest; the data of its store. One guest thread.
 struct HostContext {
-  wasi::Wasi* wasi = nullptr;
+  GuestProgram* program = nullptr;
+  std::uint32_t thread = 0;
   // The answer that made a call unwind the guest; kContinue if none did.
   wasi::Control unwound_by = wasi::Control::kContinue;
-  // The guest's exported memory, found at the first call that asks.
+  // The guest's exported memory, found at the first call that asks; unused with a shared memory.
   std::optional<wasmtime_memory_t> memory{};
 };
 
-// Binds the module's imports. kModuleRefused with reason "link-error" if it wants something else,
-// or has no function _start without parameters and results.
-Result<InstancePre> LinkHostFunctions(wasm_engine_t* engine, const wasmtime_module_t* module);
+// Binds the module's imports; what it imports as shared memory is made here, no larger than the
+// program's limit. kModuleRefused with reason "link-error" if the module wants something else, or
+// lacks an entry point; kResourceExhausted if the memory is not to be had.
+Status LinkHostFunctions(GuestProgram& program);
 
 inline constexpr std::string_view kEntryPoint = "_start";
+inline constexpr std::string_view kThreadEntryPoint = "wasi_thread_start";
 
 }  // namespace bulkhead::wasm

@@ -178,12 +178,15 @@ TEST(OneShot, P3ExecuteKeepsEveryField) {
   const Execute got =
       std::get<Execute>(*DecodeToWorker(Kind::kExecute, EncodedBody(ToWorker(sent))));
   EXPECT_EQ(got.mode, sent.mode);
+  EXPECT_EQ(got.profile, sent.profile);
   EXPECT_EQ(got.module_bytes, sent.module_bytes);
   EXPECT_EQ(got.remaining_ms, sent.remaining_ms);
   EXPECT_EQ(got.fuel, sent.fuel);
   EXPECT_EQ(got.memory_bytes, sent.memory_bytes);
   EXPECT_EQ(got.memory_overhead_bytes, sent.memory_overhead_bytes);
   EXPECT_EQ(got.stack_bytes, sent.stack_bytes);
+  EXPECT_EQ(got.threads, sent.threads);
+  EXPECT_EQ(got.blobs, sent.blobs);
   EXPECT_EQ(got.cooperative, sent.cooperative);
   EXPECT_EQ(got.has_stdin, sent.has_stdin);
   EXPECT_EQ(got.has_stdout, sent.has_stdout);

@@ -40,15 +40,26 @@ std::optional<std::chrono::microseconds> RunControl::began() const {
   return began_;
 }
 
-void RunControl::Finish(wire::Terminal terminal) {
-  const std::lock_guard lock(mutex_);
-  terminal_ = std::move(terminal);
-  progress_.Signal();
+void RunControl::EndNow(wire::Terminal terminal) {
+  End({std::move(terminal), true});
 }
 
-std::optional<wire::Terminal> RunControl::TakeTerminal() {
+void RunControl::Finish(wire::Terminal terminal) {
+  End({std::move(terminal), false});
+}
+
+std::optional<RunEnd> RunControl::TakeEnd() {
   const std::lock_guard lock(mutex_);
-  return std::exchange(terminal_, std::nullopt);
+  return std::exchange(end_, std::nullopt);
+}
+
+void RunControl::End(RunEnd end) {
+  const std::lock_guard lock(mutex_);
+  if (!ended_) {
+    ended_ = true;
+    end_ = std::move(end);
+    progress_.Signal();
+  }
 }
 
 std::string WireText(std::string_view text, std::size_t bytes_max) {

@@ -23,40 +23,53 @@ namespace bulkhead::worker {
 
 enum class StopCause : std::uint8_t { kCancelled, kDeadlineExceeded };
 
-// Decides once whether a run is stopped, and whether that came before the guest began. Any thread.
+// How a run ended.
+struct RunEnd {
+  wire::Terminal terminal;
+  bool threads_left = false;  // the handler still runs: the process has to end without it
+};
+
+// Decides once whether a run is stopped, whether that came before the guest began, and how the run
+// ended. Any thread.
 class RunControl {
  public:
   static Result<std::unique_ptr<RunControl>> Create();
 
-  // ---- guest thread ----
+  // ---- guest threads ----
   // The guest is compiled and would run now. false: a stop came first and nothing of the guest may
   // run.
   [[nodiscard]] bool Begin(std::chrono::microseconds compile_time);
   std::optional<StopCause> stop() const;
+  // The run is over, whatever the handler and other guest threads still do. The first end counts.
+  void EndNow(wire::Terminal terminal);
 
   // Readable once a stop is decided; for host calls that wait.
   BorrowedFd stop_event() const { return stop_event_.fd(); }
 
-  // ---- serve loop ----
+  // ---- serve loop and the handler's thread ----
   // The first cause counts; returns whether this call decided.
   bool Stop(StopCause cause);
   std::optional<std::chrono::microseconds> began() const;
+  // The handler has returned. No effect after EndNow.
   void Finish(wire::Terminal terminal);
-  std::optional<wire::Terminal> TakeTerminal();
+  std::optional<RunEnd> TakeEnd();
 
-  // Readable when the run began or finished.
+  // Readable when the run began or ended.
   const EventFd& progress() const { return progress_; }
 
  private:
   RunControl(EventFd stop_event, EventFd progress)
       : stop_event_(std::move(stop_event)), progress_(std::move(progress)) {}
 
+  void End(RunEnd end);
+
   EventFd stop_event_;
   EventFd progress_;
   mutable std::mutex mutex_;  // guards everything below
   std::optional<StopCause> stop_;
   std::optional<std::chrono::microseconds> began_;
-  std::optional<wire::Terminal> terminal_;
+  bool ended_ = false;
+  std::optional<RunEnd> end_;
 };
 
 // One run's input. `module` stays mapped until the process ends.
@@ -89,7 +102,7 @@ class RunHandler {
   virtual wire::Terminal Run(RunRequest request, RunControl& control) = 0;
   // Control thread, at most once, while Run is between Begin and its end: a stop was decided, the
   // stop event is set.
-  virtual void Interrupt() noexcept = 0;
+  virtual void Interrupt(StopCause cause) noexcept = 0;
 };
 
 // A terminal without details; the text is made fit for the wire.

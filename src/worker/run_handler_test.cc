@@ -41,12 +41,25 @@ TEST(RunControl, ProgressIsReported) {
   EXPECT_TRUE(control->Begin(microseconds(5)));
   EXPECT_EQ(control->began(), microseconds(5));
   EXPECT_TRUE(control->progress().Drain());
-  EXPECT_FALSE(control->TakeTerminal());
+  EXPECT_FALSE(control->TakeEnd());
   control->Finish(MakeTerminal(wire::Terminal::Kind::kTrapped, "why"));
   EXPECT_TRUE(control->progress().Drain());
-  const std::optional<wire::Terminal> terminal = control->TakeTerminal();
-  ASSERT_TRUE(terminal);
-  EXPECT_EQ(terminal->diagnostic, "why");
+  const std::optional<RunEnd> end = control->TakeEnd();
+  ASSERT_TRUE(end);
+  EXPECT_EQ(end->terminal.diagnostic, "why");
+  EXPECT_FALSE(end->threads_left);
+}
+
+TEST(RunControl, TheFirstEndCounts) {
+  const auto control = MakeControl();
+  control->EndNow(MakeTerminal(wire::Terminal::Kind::kTrapped, "first"));
+  control->Finish(MakeTerminal(wire::Terminal::Kind::kCompleted, "second"));
+  const std::optional<RunEnd> end = control->TakeEnd();
+  ASSERT_TRUE(end);
+  EXPECT_EQ(end->terminal.diagnostic, "first");
+  EXPECT_TRUE(end->threads_left);
+  control->Finish(MakeTerminal(wire::Terminal::Kind::kCompleted, "third"));
+  EXPECT_FALSE(control->TakeEnd());
 }
 
 TEST(WireText, IsOneBoundedLineOfPrintableUtf8) {

@@ -80,20 +80,15 @@ class ServeLoop {
   ServeLoop(wire::Channel& channel, wire::MessageId id, RunHandler& handler, RunControl& control)
       : channel_(channel), id_(id), handler_(handler), control_(control) {}
 
-  // The terminal to send; the guest thread has finished unless `abandoned`.
-  struct End {
-    wire::Terminal terminal;
-    bool abandoned = false;
-  };
-
-  Result<End> WaitForEnd(std::chrono::milliseconds time_for_guest) {
+  // How the run ended; unless threads are left, the handler's has nothing more to do.
+  Result<RunEnd> WaitForEnd(std::chrono::milliseconds time_for_guest) {
     for (;;) {
       BH_TRY(WaitForEvent());
       if (wait_set_.Ready(kProgress) != 0) {
         control_.progress().Drain();
         BH_TRY(RelayBegin(time_for_guest));
-        if (std::optional<wire::Terminal> terminal = control_.TakeTerminal()) {
-          return End{*std::move(terminal), false};
+        if (std::optional<RunEnd> end = control_.TakeEnd()) {
+          return *std::move(end);
         }
       }
       // Cancel, anything else, garbage and the end of the stream all mean the same; so nothing is
@@ -105,7 +100,7 @@ class ServeLoop {
       }
       // Compiling cannot be interrupted, and nothing of the guest has run: end without it.
       if (const std::optional<StopCause> stop = control_.stop(); stop && !control_.began()) {
-        return End{MakeTerminal(KindOf(*stop)), true};
+        return RunEnd{MakeTerminal(KindOf(*stop)), true};
       }
     }
   }
@@ -141,7 +136,7 @@ class ServeLoop {
 
   void Stop(StopCause cause) {
     if (control_.Stop(cause) && control_.began()) {
-      handler_.Interrupt();
+      handler_.Interrupt(cause);
     }
   }
 
@@ -207,8 +202,8 @@ Status ServeRun(wire::Channel& channel, wire::MessageId id, RunHandler& handler,
                      MakeTerminal(wire::Terminal::Kind::kWorkerFailure, started.error().message));
   }
   ServeLoop loop(channel, id, handler, *control);
-  ServeLoop::End end = BH_TRY(loop.WaitForEnd(time_for_guest));
-  if (!end.abandoned) {
+  RunEnd end = BH_TRY(loop.WaitForEnd(time_for_guest));
+  if (!end.threads_left) {
     thread->Join();
   }
   return SendFully(channel, id, FitForTheWire(std::move(end.terminal)));

@@ -56,7 +56,7 @@ def main():
     src, docs = root / "src", root / "docs"
     admission = [file for file in (src / "admission").glob("*.cc")
                  if not file.name.endswith("_test.cc")]
-    messages = src / "wire" / "messages.h"
+    messages = list((src / "wire").glob("messages_*.h"))
     run_header = root / "include" / "bulkhead" / "run.h"
     codes = (found(r'CodeRow\{OutcomeCode::\w+,\s+"([a-z-]+)"', src / "supervise" / "outcome.cc") |
              found(r'Refus(?:e|ed|al)[({]\s*"([a-z0-9-]+)"', *admission) |
@@ -65,8 +65,8 @@ def main():
                   fields(run_header, "RunLimits") | fields(run_header, "WorkerConfig"))
     problems = [*missing_names(docs / "outcomes.md", codes),
                 *missing_names(docs / "protocol.md",
-                               found(r"(?:struct|enum class) (\w+)", messages) |
-                               found(r"a\.Field\(m\.(\w+)", messages)),
+                               found(r"(?:struct|enum class) (\w+)", *messages) |
+                               found(r"a\.Field\(m\.(\w+)", *messages)),
                 *missing_names(docs / "operations.md", operations),
                 *missing_tests(docs / "containment.md", root)]
     for document in [*root.glob("*.md"), *docs.rglob("*.md"), *src.glob("*/README.md")]:

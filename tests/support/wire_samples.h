@@ -29,12 +29,15 @@ inline wire::Hello SampleHello() {
 inline wire::Execute SampleExecute() {
   wire::Execute m;
   m.mode = wire::Mode::kConvertText;
+  m.profile = wire::GuestProfile::kSketch;
   m.module_bytes = 123456;
   m.remaining_ms = 29999;
   m.fuel = 1ULL << 60;
   m.memory_bytes = 1ULL << 31;
   m.memory_overhead_bytes = 1ULL << 26;
   m.stack_bytes = 1ULL << 21;
+  m.threads = {16, 17, 1ULL << 40, 1ULL << 39, true};
+  m.blobs = {1ULL << 16, 1ULL << 20, 1ULL << 22, 1ULL << 23, 128, 127, 126, 5'000'001};
   m.cooperative = false;
   m.has_stdin = true;
   m.has_stdout = true;

@@ -98,8 +98,11 @@ def take_hello(channel):
 def take_execute(channel):
     execute = channel.receive(EXECUTE)
     execute.number("B")  # mode
+    execute.number("B")  # profile
     module_bytes = execute.number("Q")
-    execute.take(5 * 8 + 1)  # remaining ms, fuel, memory, memory overhead, stack; cooperative
+    execute.take(5 * 8)  # remaining ms, fuel, memory, memory overhead, stack
+    execute.take(2 * 4 + 2 * 8 + 1 + 4 * 8 + 3 * 4 + 8)  # limits of threads and blobs
+    execute.number("B")  # cooperative
     has_stream = [execute.number("B") for _ in range(4)]  # stdin, stdout, stderr, output
     execute.text()  # output name
     execute.number("Q")  # its largest size
