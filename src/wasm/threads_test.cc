@@ -29,7 +29,8 @@ std::string Build(const ThreadedGuest& guest) {
   return Assemble(fmt::format(R"((module
       (import "wasi" "thread-spawn" (func $spawn (param i32) (result i32)))
       (import "wasi_snapshot_preview1" "proc_exit" (func $exit (param i32)))
-      (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
+      (import "wasi_snapshot_preview1" "fd_write"
+        (func $write (param i32 i32 i32 i32) (result i32)))
       (import "env" "memory" (memory {}))
       (func (export "_start") (local $i i32) {})
       (func (export "wasi_thread_start") (param $id i32) (param $argument i32) {})))",
