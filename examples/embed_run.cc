@@ -1,16 +1,16 @@
 // Embedding Bulkhead: run a module under limits, stop it from a signal handler or from another
 // thread.
 //
-//   embed_run MODULE.wasm [SECONDS]     Ctrl-C cancels; after SECONDS another thread cancels as
-//   well
+//   embed_run MODULE.wasm [SECONDS]   Ctrl-C cancels; after SECONDS another thread does as well
 #include <bulkhead/run.h>
 
 #include <poll.h>
 
+#include <charconv>
 #include <csignal>
-#include <cstdio>
-#include <cstdlib>
+#include <iostream>
 #include <optional>
+#include <string_view>
 #include <thread>
 
 namespace {
@@ -49,28 +49,34 @@ bulkhead::Result<bulkhead::RunReport> RunUnderLimits(const char* path, int secon
   return run.Wait();
 }
 
+bool ParseSeconds(std::string_view text, int* seconds) {
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, *seconds);
+  return error == std::errc() && stop == end && *seconds > 0 && *seconds <= 86'400;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 2) {
-    std::fprintf(stderr, "usage: embed_run MODULE.wasm [SECONDS]\n");
+  int seconds = 60;
+  if (argc < 2 || argc > 3 || (argc == 3 && !ParseSeconds(argv[2], &seconds))) {
+    std::cerr << "usage: embed_run MODULE.wasm [SECONDS]\n";
     return 2;
   }
   auto cancel = bulkhead::CancelSource::Create();
   if (!cancel) {
-    std::fprintf(stderr, "embed_run: %s\n", cancel.error().message.c_str());
+    std::cerr << "embed_run: " << cancel.error().message << "\n";
     return 1;
   }
   g_cancel = *cancel;
   struct sigaction action{};
   action.sa_handler = OnInterrupt;
   sigaction(SIGINT, &action, nullptr);
-  const auto report = RunUnderLimits(argv[1], argc > 2 ? std::atoi(argv[2]) : 60);
+  const auto report = RunUnderLimits(argv[1], seconds);
   if (!report) {
-    std::fprintf(stderr, "embed_run: %s\n", report.error().message.c_str());
+    std::cerr << "embed_run: " << report.error().message << "\n";
     return 1;
   }
-  std::fprintf(stderr, "embed_run: %s %s\n", report->outcome.CodeText().c_str(),
-               report->diagnostic.c_str());
+  std::cerr << "embed_run: " << report->outcome.CodeText() << " " << report->diagnostic << "\n";
   return report->outcome.completed() ? 0 : 1;
 }

@@ -25,7 +25,8 @@ void CheckStream(std::string_view stream, Direction direction) {
   for (;;) {
     const Result<FrameHeader> header = DecodeHeader(stream, direction);
     if (!header) {
-      BH_CHECK(header.error().code == ErrorCode::kProtocol && !header.error().reason.empty());
+      BH_CHECK(header.error().code == ErrorCode::kProtocol);
+      BH_CHECK(!header.error().reason.empty());
       return;
     }
     if (stream.size() - kHeaderBytes < header->length) {
