@@ -50,9 +50,9 @@ bulkhead::Result<bulkhead::RunReport> RunUnderLimits(const char* path, int secon
 }
 
 bool ParseSeconds(std::string_view text, int* seconds) {
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, *seconds);
-  return error == std::errc() && stop == end && *seconds > 0 && *seconds <= 86'400;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), *seconds);
+  return error == std::errc() && stop == text.data() + text.size() && *seconds > 0 &&
+         *seconds <= 86'400;
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "admission/module_policy.h"
+#include "admission/policy_checker.h"
 #include "admission/preview1_imports.h"
 #include "admission/test_modules.h"
 
@@ -244,7 +245,7 @@ std::vector<ProfileCase> ProfileCases() {
   };
 }
 
-TEST(ModulePolicy, ProfilesAreRecognisedAndOnlyWasiRuns) {
+TEST(ModulePolicy, ProfilesAreRecognised) {
   for (const ProfileCase& row : ProfileCases()) {
     Bytes bytes = Wat(fmt::format("(module {})", WithStart(row.fields)));
     if (row.fields.starts_with("(@custom")) {
@@ -253,14 +254,50 @@ TEST(ModulePolicy, ProfilesAreRecognisedAndOnlyWasiRuns) {
     ASSERT_FALSE(bytes.empty()) << row.fields;
     const Inspection inspection = InspectBytes(bytes, {});
     EXPECT_EQ(inspection.info.profile, row.profile) << row.fields;
-    if (row.profile == Profile::kWasi) {
-      EXPECT_EQ(Codes(inspection), "");
-    } else {
-      EXPECT_EQ(Codes(inspection), "profile-not-supported");
-      EXPECT_EQ(FirstDetail(inspection),
-                fmt::format("the module has profile '{}'; this version runs only 'wasi'",
-                            ProfileName(row.profile)));
+  }
+}
+
+struct ThreadsCase {
+  std::string_view fields;
+  std::string_view codes;
+};
+
+TEST(ModulePolicy, WhatAModuleWithThreadsNeeds) {
+  const std::string spawn = R"((import "wasi" "thread-spawn" (func (param i32) (result i32))))";
+  const std::string memory = R"((import "any" "name" (memory 1 65536 shared)))";
+  const std::string entry = R"((func (export "wasi_thread_start") (param i32 i32)))";
+  const ThreadsCase rows[] = {
+      {"SPAWN MEMORY ENTRY", ""},
+      {"MEMORY ENTRY", ""},
+      {"MEMORY", ""},
+      {R"(SPAWN MEMORY ENTRY (export "memory" (memory 0)))", ""},
+      {"SPAWN ENTRY", "missing-shared-memory"},
+      {R"(SPAWN (import "e" "m" (memory 1 2)) ENTRY)", "unshared-memory"},
+      {R"(SPAWN MEMORY (import "e" "m" (memory 1 2 shared)) ENTRY)", "multiple-memory-imports"},
+      {"SPAWN MEMORY", "missing-thread-start"},
+      {R"(SPAWN MEMORY (func (export "wasi_thread_start") (param i32)))", "entrypoint-mismatch"},
+      {R"(SPAWN MEMORY (global (export "wasi_thread_start") i32 (i32.const 0)))",
+       "missing-thread-start"},
+      {R"((import "wasi" "thread-spawn" (func (result i32))) MEMORY ENTRY)",
+       "import-type-mismatch"},
+      {R"(SPAWN (import "wasi" "other" (func)) MEMORY ENTRY)", "forbidden-import"},
+      {R"(SPAWN (import "env" "g" (global i32)) MEMORY ENTRY)", "forbidden-import"},
+      {R"(SPAWN (import "env" "memory" (memory 1 shared)) ENTRY)", "shared-memory-without-maximum"},
+      {R"(SPAWN (import "env" "memory" (memory 20000 65536 shared)) ENTRY)",
+       "memory-exceeds-policy"},
+      {"SPAWN MEMORY ENTRY (memory 1 1 shared)", "defined-shared-memory"},
+  };
+  for (const ThreadsCase& row : rows) {
+    std::string fields(row.fields);
+    for (const auto& [word, text] :
+         {std::pair("SPAWN", spawn), std::pair("MEMORY", memory), std::pair("ENTRY", entry)}) {
+      if (const std::size_t at = fields.find(word); at != std::string::npos) {
+        fields.replace(at, std::string_view(word).size(), text);
+      }
     }
+    const Inspection inspection = InspectWat(WithStart(fields), {});
+    EXPECT_EQ(Codes(inspection), row.codes) << row.fields;
+    EXPECT_EQ(inspection.info.profile, Profile::kWasiThreads) << row.fields;
   }
 }
 

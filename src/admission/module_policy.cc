@@ -8,8 +8,7 @@
 #include <utility>
 
 #include "admission/byte_reader.h"
-#include "admission/preview1_imports.h"
-#include "base/strings.h"
+#include "admission/policy_checker.h"
 
 namespace bulkhead {
 namespace {
@@ -46,30 +45,7 @@ std::optional<Profile> ParseProfile(std::string_view name) {
 namespace bulkhead::admission {
 namespace {
 
-constexpr std::string_view kThreadsModule = "wasi";
-constexpr std::string_view kThreadSpawn = "thread-spawn";
-constexpr std::string_view kThreadStart = "wasi_thread_start";
-constexpr std::string_view kStart = "_start";
-constexpr std::string_view kInitialize = "_initialize";
-constexpr std::string_view kStartType = "() -> ()";
-constexpr std::size_t kShownNameBytesMax = 96;
 constexpr std::uint64_t kBytesUnbounded = ~std::uint64_t{0};
-
-std::string ShownImport(const ScanImport& import) {
-  return Quoted(CutUtf8(import.module, kShownNameBytesMax)) + "." +
-         Quoted(CutUtf8(import.name, kShownNameBytesMax));
-}
-
-const ScanExport* FindExport(const Scan& scan, std::string_view name) {
-  const auto found = std::find_if(scan.exports.begin(), scan.exports.end(),
-                                  [&](const ScanExport& item) { return item.name == name; });
-  return found != scan.exports.end() ? &*found : nullptr;
-}
-
-bool ExportsFunction(const Scan& scan, std::string_view name) {
-  const ScanExport* const found = FindExport(scan, name);
-  return found != nullptr && found->kind == ExternKind::kFunction;
-}
 
 // Minimum of a memory in bytes, kBytesUnbounded when that is 2^64 or more.
 std::uint64_t MinimumBytes(const MemoryType& memory) {
@@ -78,43 +54,37 @@ std::uint64_t MinimumBytes(const MemoryType& memory) {
              : memory.pages_min << memory.page_bytes_log2;
 }
 
-class Checker {
+// What holds in every profile.
+class CommonChecker : public PolicyChecker {
  public:
-  Checker(const Scan& scan, const ModulePolicy& policy) : scan_(scan), policy_(policy) {}
+  using PolicyChecker::PolicyChecker;
 
-  std::vector<Refusal> Run() {
+  void Run(Profile profile) {
     CheckMemories();
-    const Profile profile = DetectProfile(scan_);
-    CheckProfile(profile);
-    if (profile == Profile::kWasi) {
-      CheckWasiImports();
-      CheckWasiStart();
+    if (policy().profile != Profile::kAuto && policy().profile != profile) {
+      Refuse("profile-mismatch", fmt::format("the module has profile '{}', '{}' was asked for",
+                                             ProfileName(profile), ProfileName(policy().profile)));
     }
-    return std::move(refusals_);
   }
 
  private:
-  void Refuse(std::string_view code, std::string detail) {
-    refusals_.push_back({std::string(code), std::move(detail)});
-  }
-
   void CheckMemories() {
     std::uint64_t bytes = 0;
-    for (std::size_t i = 0; i < scan_.memories.size(); ++i) {
+    for (std::size_t i = 0; i < scan().memories.size(); ++i) {
       CheckMemory(i);
-      const std::uint64_t more = MinimumBytes(scan_.memories[i]);
+      const std::uint64_t more = MinimumBytes(scan().memories[i]);
       bytes = more > kBytesUnbounded - bytes ? kBytesUnbounded : bytes + more;
     }
-    if (bytes > policy_.memory_bytes_max) {
+    if (bytes > policy().memory_bytes_max) {
       Refuse("memory-exceeds-policy",
              fmt::format("the module's memories begin with {}{} bytes, at most {} are allowed",
                          bytes == kBytesUnbounded ? "more than " : "", bytes,
-                         policy_.memory_bytes_max));
+                         policy().memory_bytes_max));
     }
   }
 
   void CheckMemory(std::size_t index) {
-    const MemoryType& memory = scan_.memories[index];
+    const MemoryType& memory = scan().memories[index];
     if (memory.memory64) {
       Refuse("memory64",
              fmt::format("memory {} has 64-bit addresses; only 32-bit memories run", index));
@@ -133,94 +103,13 @@ class Checker {
              fmt::format("memory {} begins with {} pages, above its maximum of {}", index,
                          memory.pages_min, *memory.pages_max));
     }
-    if (memory.shared && index >= scan_.memories_imported) {
+    if (memory.shared && index >= scan().memories_imported) {
       Refuse("defined-shared-memory",
              fmt::format("memory {} is shared and defined by the module; a shared memory must be "
                          "imported, or no limit would hold for it",
                          index));
     }
   }
-
-  void CheckProfile(Profile profile) {
-    if (policy_.profile != Profile::kAuto && policy_.profile != profile) {
-      Refuse("profile-mismatch", fmt::format("the module has profile '{}', '{}' was asked for",
-                                             ProfileName(profile), ProfileName(policy_.profile)));
-    }
-    if (profile != Profile::kWasi) {
-      Refuse("profile-not-supported",
-             fmt::format("the module has profile '{}'; this version runs only '{}'",
-                         ProfileName(profile), ProfileName(Profile::kWasi)));
-    }
-  }
-
-  void CheckWasiImports() {
-    const std::size_t before = refusals_.size();
-    std::size_t unlisted = 0;
-    for (const ScanImport& import : scan_.imports) {
-      std::optional<Refusal> refusal = CheckWasiImport(import);
-      if (!refusal) {
-        continue;
-      }
-      if (refusals_.size() - before < kRefusalsListedMax) {
-        refusals_.push_back(*std::move(refusal));
-      } else {
-        ++unlisted;
-      }
-    }
-    if (unlisted > 0) {
-      Refuse("forbidden-import", fmt::format("{} more imports are refused", unlisted));
-    }
-  }
-
-  std::optional<Refusal> CheckWasiImport(const ScanImport& import) const {
-    if (import.kind == ExternKind::kMemory) {
-      return Refusal{
-          "imported-memory",
-          fmt::format("the module imports memory {}; profile 'wasi' modules bring their own",
-                      ShownImport(import))};
-    }
-    const Preview1Function* const known =
-        import.kind == ExternKind::kFunction && import.module == kPreview1Module
-            ? FindPreview1Function(import.name)
-            : nullptr;
-    if (known == nullptr) {
-      return Refusal{
-          "forbidden-import",
-          fmt::format("the module imports {} {}; profile 'wasi' offers the functions of {} only",
-                      ExternKindName(import.kind), ShownImport(import), kPreview1Module)};
-    }
-    const std::string type = ExternTypeText(scan_, import.kind, import.index);
-    if (type != known->type) {
-      return Refusal{"import-type-mismatch", fmt::format("the module imports {} as {}, it is {}",
-                                                         ShownImport(import), type, known->type)};
-    }
-    return std::nullopt;
-  }
-
-  void CheckWasiStart() {
-    const ScanExport* const start = FindExport(scan_, kStart);
-    if (start == nullptr) {
-      Refuse("missing-start", ExportsFunction(scan_, kInitialize)
-                                  ? "the module is a reactor (it exports '_initialize' and no "
-                                    "'_start'); build it as a command"
-                                  : "the module exports no function '_start'");
-      return;
-    }
-    if (start->kind != ExternKind::kFunction) {
-      Refuse("missing-start", fmt::format("the module exports '_start' as a {}, not as a function",
-                                          ExternKindName(start->kind)));
-      return;
-    }
-    const std::string type = ExternTypeText(scan_, start->kind, start->index);
-    if (type != kStartType) {
-      Refuse("entrypoint-mismatch",
-             fmt::format("the module exports '_start' as {}, it must be {}", type, kStartType));
-    }
-  }
-
-  const Scan& scan_;
-  const ModulePolicy& policy_;
-  std::vector<Refusal> refusals_;
 };
 
 }  // namespace
@@ -249,14 +138,36 @@ Profile DetectProfile(const Scan& scan) {
       std::find(sections.begin(), sections.end(), kSketchSection) != sections.end()) {
     return Profile::kSketch;
   }
-  if (imports(kThreadsModule, kThreadSpawn) || ExportsFunction(scan, kThreadStart)) {
+  const bool has_thread_start =
+      std::any_of(scan.exports.begin(), scan.exports.end(), [](const ScanExport& item) {
+        return item.kind == ExternKind::kFunction && item.name == kThreadStart;
+      });
+  const auto imported_end = scan.memories.begin() + scan.memories_imported;
+  const bool shares_memory = std::any_of(scan.memories.begin(), imported_end,
+                                         [](const MemoryType& memory) { return memory.shared; });
+  if (shares_memory || has_thread_start || imports(kThreadsModule, kThreadSpawn)) {
     return Profile::kWasiThreads;
   }
   return Profile::kWasi;
 }
 
 std::vector<Refusal> CheckPolicy(const Scan& scan, const ModulePolicy& policy) {
-  return Checker(scan, policy).Run();
+  std::vector<Refusal> refusals;
+  const Profile profile = DetectProfile(scan);
+  CommonChecker(scan, policy, refusals).Run(profile);
+  switch (profile) {
+    case Profile::kAuto:  // no module has it
+    case Profile::kWasi:
+      CheckWasi(scan, policy, refusals);
+      break;
+    case Profile::kWasiThreads:
+      CheckWasiThreads(scan, policy, refusals);
+      break;
+    case Profile::kSketch:
+      refusals.push_back({"profile-not-supported", "the module has profile 'sketch'"});
+      break;
+  }
+  return refusals;
 }
 
 }  // namespace bulkhead::admission

@@ -17,26 +17,22 @@ namespace bulkhead::admission {
 inline constexpr std::string_view kSketchModule = "bulkhead:v1";
 inline constexpr std::string_view kSketchSection = "bulkhead.abi";
 
-// Refusals of one kind that are listed one by one; the rest is one sentence with their number.
-inline constexpr std::size_t kRefusalsListedMax = 32;
-
 // The ceiling that holds under `bytes_max`: the transport has one of its own.
 std::uint64_t ModuleBytesLimit(std::uint64_t bytes_max);
 // kModuleRefused with reason "module-too-large" and both numbers when `bytes` is above that.
 Status CheckModuleBytes(std::uint64_t bytes, std::uint64_t bytes_max);
 
-// sketch: imports from kSketchModule or has kSketchSection. wasi-threads: imports wasi.thread-spawn
-// or exports the function wasi_thread_start. wasi: everything else. The first that fits.
+// sketch: imports from kSketchModule or has kSketchSection. wasi-threads: imports a shared memory
+// or wasi.thread-spawn, or exports the function wasi_thread_start. wasi: everything else. The first
+// that fits.
 Profile DetectProfile(const Scan& scan);
 
 // All refusals in this order:
 //  1. memories, in every profile: memory64, unsupported-memory-page-size,
 //  shared-memory-without-maximum,
 //     memory-initial-exceeds-maximum, defined-shared-memory, memory-exceeds-policy
-//  2. profile-mismatch, profile-not-supported
-//  3. wasi only: imports in their order (imported-memory, forbidden-import, import-type-mismatch),
-//  then the entry
-//     point (missing-start, entrypoint-mismatch)
+//  2. profile-mismatch
+//  3. what the profile has against it (policy_checker.h)
 std::vector<Refusal> CheckPolicy(const Scan& scan, const ModulePolicy& policy);
 
 }  // namespace bulkhead::admission

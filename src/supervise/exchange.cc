@@ -77,7 +77,7 @@ void Exchange::SendHello() {
   auto frame = wire::EncodeFrame(id_, wire::ToWorker(input_.hello));
   BH_CHECK(frame.has_value());  // the request was validated
   if (!channel_.Send(std::move(*frame), Borrow(input_.hello_descriptors))) {
-    LosePipe();
+    EndAfterWriteError();
   }
 }
 
@@ -88,7 +88,7 @@ void Exchange::SendExecute() {
   auto frame = wire::EncodeFrame(id_, wire::ToWorker(input_.execute));
   BH_CHECK(frame.has_value());
   if (!channel_.Send(std::move(*frame), Borrow(input_.execute_descriptors))) {
-    LosePipe();
+    EndAfterWriteError();
   } else if (!channel_.pending()) {
     input_.execute_descriptors.clear();
   }
@@ -99,7 +99,7 @@ void Exchange::SendCancel() {
   grace_end_ = Deadline::After(context_.clock.Now(), input_.grace);
   const auto frame = wire::EncodeFrame(id_, wire::ToWorker(wire::Cancel{}));
   if (!channel_.Send(*frame, {})) {
-    LosePipe();
+    EndAfterWriteError();
     return;
   }
   context_.ledger.Add(&WorkerLedger::cancel_sent);
@@ -108,11 +108,17 @@ void Exchange::SendCancel() {
 void Exchange::FlushChannel() {
   if (!channel_ended_ && channel_.pending()) {
     if (!channel_.Flush()) {
-      LosePipe();
+      EndAfterWriteError();
     } else if (!channel_.pending()) {
       input_.execute_descriptors.clear();
     }
   }
+}
+
+// The worker may have answered and left before it could be told: its answer is still there.
+void Exchange::EndAfterWriteError() {
+  FeedMessages();
+  LosePipe();
 }
 
 void Exchange::LosePipe() {

@@ -123,6 +123,7 @@ class Exchange {
   void SendExecute();
   void SendCancel();
   void FlushChannel();
+  void EndAfterWriteError();
   void LosePipe();
   void Enter(Stage stage);
   // Enter, but the report's stage stays where the run ended.

@@ -113,6 +113,33 @@ Status Define(wasmtime_linker_t* linker, const wasi::Function& function) {
   return error == nullptr ? Status() : LinkError(MessageOf(error.get()));
 }
 
+struct EntryPoint {
+  std::string_view name;
+  std::size_t parameters;  // all i32; no results
+};
+
+Status RequireExport(const wasmtime_module_t* module, const EntryPoint& entry) {
+  ExportTypes exports;
+  wasmtime_module_exports(module, exports.get());
+  const auto fits = [&entry](const wasm_exporttype_t* item) {
+    const wasm_functype_t* const type =
+        wasm_externtype_as_functype_const(wasm_exporttype_type(item));
+    if (type == nullptr || ViewOf(wasm_exporttype_name(item)) != entry.name) {
+      return false;
+    }
+    const wasm_valtype_vec_t* const parameters = wasm_functype_params(type);
+    return parameters->size == entry.parameters && wasm_functype_results(type)->size == 0 &&
+           std::all_of(parameters->data, parameters->data + parameters->size,
+                       [](const wasm_valtype_t* t) { return wasm_valtype_kind(t) == WASM_I32; });
+  };
+  if (std::none_of(exports.begin(), exports.end(), fits)) {
+    return LinkError(
+        fmt::format("the module exports no function {} with {} parameters and without results",
+                    entry.name, entry.parameters));
+  }
+  return {};
+}
+
 wasm_trap_t* SpawnThread(void* /*nothing*/, wasmtime_caller_t* caller, wasmtime_val_raw_t* values,
                          std::size_t /*count*/) noexcept {
   constexpr std::int32_t kRefused = -1;
@@ -192,6 +219,7 @@ Status DefineImport(GuestProgram& program, wasmtime_linker_t* linker,
     return DefineMemory(program, linker, import);
   }
   if (threads && module == kThreadModule && name == kThreadSpawn) {
+    BH_TRY(RequireExport(program.module.get(), {kThreadEntryPoint, 2}));
     return DefineSpawn(linker);
   }
   const wasi::Function* const function =
@@ -212,40 +240,10 @@ Status DefineImports(GuestProgram& program, wasmtime_linker_t* linker) {
   return {};
 }
 
-struct EntryPoint {
-  std::string_view name;
-  std::size_t parameters;  // all i32; no results
-};
-
-Status RequireExport(const wasmtime_module_t* module, const EntryPoint& entry) {
-  ExportTypes exports;
-  wasmtime_module_exports(module, exports.get());
-  const auto fits = [&entry](const wasm_exporttype_t* item) {
-    const wasm_functype_t* const type =
-        wasm_externtype_as_functype_const(wasm_exporttype_type(item));
-    if (type == nullptr || ViewOf(wasm_exporttype_name(item)) != entry.name) {
-      return false;
-    }
-    const wasm_valtype_vec_t* const parameters = wasm_functype_params(type);
-    return parameters->size == entry.parameters && wasm_functype_results(type)->size == 0 &&
-           std::all_of(parameters->data, parameters->data + parameters->size,
-                       [](const wasm_valtype_t* t) { return wasm_valtype_kind(t) == WASM_I32; });
-  };
-  if (std::none_of(exports.begin(), exports.end(), fits)) {
-    return LinkError(
-        fmt::format("the module exports no function {} with {} parameters and without results",
-                    entry.name, entry.parameters));
-  }
-  return {};
-}
-
 }  // namespace
 
 Status LinkHostFunctions(GuestProgram& program) {
   BH_TRY(RequireExport(program.module.get(), {kEntryPoint, 0}));
-  if (program.threads) {
-    BH_TRY(RequireExport(program.module.get(), {kThreadEntryPoint, 2}));
-  }
   const Linker linker(wasmtime_linker_new(program.engine->get()));
   BH_TRY(DefineImports(program, linker.get()));
   wasmtime_instance_pre_t* linked = nullptr;

@@ -20,7 +20,7 @@ struct HostContext {
   // The answer that made a call unwind the guest; kContinue if none did.
   wasi::Control unwound_by = wasi::Control::kContinue;
   // The guest's exported memory, found at the first call that asks; unused with a shared memory.
-  std::optional<wasmtime_memory_t> memory{};
+  std::optional<wasmtime_memory_t> memory;
 };
 
 // Binds the module's imports; what it imports as shared memory is made here, no larger than the

@@ -140,6 +140,7 @@ void DeleteMemory(void* self) {
   delete static_cast<LinearMemory*>(self);
 }
 
+// NOLINTNEXTLINE(readability-function-size): the engine chose the parameters
 wasmtime_error_t* NewMemory(void* budget_pointer, const wasm_memorytype_t* /*type*/,
                             std::size_t minimum, std::size_t /*maximum*/, std::size_t reserved,
                             std::size_t guard, wasmtime_linear_memory_t* result) {

@@ -118,7 +118,7 @@ wire::Terminal EndedBy(const Execution& execution, GuestProgram& program, std::u
 
 wire::Terminal ChildFailure(const Execution& execution, GuestProgram& program,
                             std::uint32_t thread) {
-  const wire::Terminal cause = EndedBy(execution, program, thread);
+  wire::Terminal cause = EndedBy(execution, program, thread);
   if (cause.kind == Kind::kCancelled || cause.kind == Kind::kDeadlineExceeded) {
     return cause;
   }
@@ -133,7 +133,7 @@ wire::Terminal ChildFailure(const Execution& execution, GuestProgram& program,
   wire::Terminal terminal =
       worker::MakeTerminal(Kind::kChildFailure, fmt::format("thread {}: {}", thread, what));
   terminal.status = cause.status;
-  terminal.trap = cause.trap;
+  terminal.trap = std::move(cause.trap);
   return terminal;
 }
 

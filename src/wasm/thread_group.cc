@@ -45,7 +45,8 @@ std::optional<std::uint32_t> ThreadGroup::Spawn(std::int32_t argument) {
     Release(accepted.fuel);
     return std::nullopt;
   }
-  static_cast<void>(start.release());  // the thread's
+  // NOLINTNEXTLINE(bugprone-unused-return-value): it is the thread's now
+  start.release();
   return accepted.thread;
 }
 

@@ -230,7 +230,9 @@ TEST(Threads, EntryPointAndMemoryAreRequired) {
     std::string_view text;
     std::string_view says;
   } rows[] = {
-      {R"((module (import "env" "memory" (memory 1 1 shared)) (func (export "_start"))))",
+      {R"((module (import "env" "memory" (memory 1 1 shared))
+           (import "wasi" "thread-spawn" (func (param i32) (result i32)))
+           (func (export "_start"))))",
        "wasi_thread_start"},
       {R"((module (import "env" "memory" (memory 1 1))
            (func (export "_start")) (func (export "wasi_thread_start") (param i32 i32))))",

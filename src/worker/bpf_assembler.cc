@@ -26,7 +26,8 @@ void BpfAssembler::Return(std::uint32_t value) {
 
 void BpfAssembler::Jump(std::uint32_t value, std::size_t skip_if_equal, std::size_t skip_if_not) {
   constexpr std::size_t kFarthest = std::numeric_limits<std::uint8_t>::max();
-  BH_CHECK(skip_if_equal <= kFarthest && skip_if_not <= kFarthest);
+  BH_CHECK(skip_if_equal <= kFarthest);
+  BH_CHECK(skip_if_not <= kFarthest);
   code_.push_back({BPF_JMP | BPF_JEQ | BPF_K, static_cast<std::uint8_t>(skip_if_equal),
                    static_cast<std::uint8_t>(skip_if_not), value});
 }

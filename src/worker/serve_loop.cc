@@ -206,6 +206,7 @@ Status ServeRun(wire::Channel& channel, wire::MessageId id, RunHandler& handler,
   if (!end.threads_left) {
     thread->Join();
   }
+  // NOLINTNEXTLINE(clang-analyzer-cplusplus.NewDeleteLeaks): see above
   return SendFully(channel, id, FitForTheWire(std::move(end.terminal)));
 }
 

@@ -10,6 +10,7 @@
 #include <csignal>
 #include <optional>
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/errno_error.h"
 #include "base/wait_set.h"
@@ -177,8 +178,9 @@ bool ParentIsGone(const Error& error) {
 void WorkerMain(RunHandler& handler) {
   // Readers may leave, and files may reach their limit: both are errors of a call, not ends of the
   // process.
-  std::signal(SIGPIPE, SIG_IGN);
-  std::signal(SIGXFSZ, SIG_IGN);
+  for (const int signal : {SIGPIPE, SIGXFSZ}) {
+    BH_CHECK(std::signal(signal, SIG_IGN) != SIG_ERR);
+  }
   wire::Channel channel(UniqueFd(kChannelDescriptor), wire::Direction::kToWorker);
   const Status served = Serve(channel, handler);
   if (served || ParentIsGone(served.error())) {

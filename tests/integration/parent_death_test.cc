@@ -116,6 +116,25 @@ TEST_F(OneShot, S13CrashOfTheExactWorkerIsAnUnexpectedExit) {
   EXPECT_TRUE(worker->Gone());
 }
 
+// The worker answered and left before the parent had anything to say to it: what the parent then
+// cannot send must not cost it what it has not read yet.
+TEST_F(OneShot, AnAnswerIsReadAlsoWhenTheStopCanNoLongerBeSent) {
+  Program host({InnerRun(), "finish-soon", Worker("completes_when_parent_stops"), dir_.path()});
+  const std::optional<WorkerIdentity> worker = AwaitExecuting(host);
+  ASSERT_TRUE(worker);
+  host.Kill(SIGSTOP);
+  EXPECT_TRUE(Eventually(kGoneBound, [&] {
+    const std::optional<ProcessView> view = ViewProcess(worker->pid);
+    return view && view->zombie();
+  }));
+  Eventually(std::chrono::milliseconds(1500), [] { return false; });  // the deadline passes
+  host.Kill(SIGCONT);
+  const std::vector<std::string> lines = AwaitReport(host);
+  ASSERT_FALSE(lines.empty());
+  EXPECT_EQ(lines.front(), "code deadline-exceeded");
+  EXPECT_EQ(host.Wait(), 0);
+}
+
 TEST_F(OneShot, S14WorkersDoNotOutliveAHostThatExits) {
   Program host({InnerRun(), "exit", Worker("ignores_cancel"), dir_.path()});
   const std::optional<WorkerIdentity> worker = AwaitExecuting(host);

@@ -62,18 +62,22 @@ TEST_F(OneShot, DifferentEndsDoNotDisturbEachOther) {
       {"ignores_cancel", "forced-containment-cancelled"},
       {"forks_setsid", "worker-completed"},
   };
+  const auto kind_of = [&](int i) { return kinds[static_cast<std::size_t>(i) % kinds.size()]; };
+  std::ptrdiff_t executing = 0;
+  for (int i = 0; i < kThreads; ++i) {
+    executing += kind_of(i).second == std::string_view("worker-protocol") ? 0 : 1;
+  }
   std::vector<std::thread> threads;
   for (int i = 0; i < kThreads; ++i) {
     threads.emplace_back([&, i] {
-      const auto& [worker, code] = kinds[static_cast<std::size_t>(i) % kinds.size()];
+      const auto [worker, code] = kind_of(i);
       RunRequest request = RequestFor(worker);
-      request.worker.grace = kShortGrace;
+      request.worker.grace =
+          code == std::string_view("cancelled") ? milliseconds(60'000) : kShortGrace;
       RunHandle run = StartRun(runtime(), EmptyModule(), request).value();
       if (std::string_view(code).find("cancelled") != std::string_view::npos) {
-        // Politely only once it executes; the log is shared, so any run's event may release us:
-        // then it is a kill.
-        EXPECT_TRUE(stages().WaitFor(Stage::kExecute));
-        Eventually(milliseconds(500), [] { return false; });
+        // Politely only once it executes: until then a cancel is a kill.
+        EXPECT_TRUE(stages().WaitForAll(Stage::kExecute, executing));
         run.Cancel();
       }
       const RunReport report = run.Wait();

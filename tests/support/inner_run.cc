@@ -4,6 +4,7 @@
 // Prints one line per stage ("stage <name> <worker pid> <worker start time>"), then does what MODE
 // says:
 //   finish        waits for the end; prints "code <text>", the ledger, and what is left behind
+//   finish-soon   the same with a deadline of a second
 //   exit          waits for a line on stdin, then exits at once with 0 while the run is active
 //   ended-thread  starts the run on a thread that ends at once, waits for a line, then cancels and
 //   goes on as "finish"
@@ -67,7 +68,10 @@ void Report(const RunReport& report, std::unique_ptr<Runtime> runtime, const Lea
   Say("done");
 }
 
-int Main(const std::string& mode, const RunRequest& request) {
+int Main(const std::string& mode, RunRequest request) {
+  if (mode == "finish-soon") {
+    request.limits.deadline = std::chrono::seconds(1);
+  }
   const AdmittedModule module = EmptyModule();
   const LeakGuard guard;
   StagePrinter printer;
@@ -75,7 +79,7 @@ int Main(const std::string& mode, const RunRequest& request) {
   options.observer = &printer;
   std::unique_ptr<Runtime> runtime = Runtime::Create(options).value();
   std::string line;
-  if (mode == "finish") {
+  if (mode == "finish" || mode == "finish-soon") {
     const RunReport report = RunModule(*runtime, module, request);
     Report(report, std::move(runtime), guard);
     return 0;

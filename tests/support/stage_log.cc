@@ -33,6 +33,14 @@ std::optional<RunEvent> StageLog::WaitFor(Stage stage, std::chrono::seconds boun
   return *found();
 }
 
+bool StageLog::WaitForAll(Stage stage, std::ptrdiff_t runs, std::chrono::seconds bound) {
+  std::unique_lock lock(mutex_);
+  return changed_.wait_for(lock, bound, [&] {
+    return std::count_if(events_.begin(), events_.end(),
+                         [stage](const RunEvent& event) { return event.stage == stage; }) >= runs;
+  });
+}
+
 void StageLog::At(Stage stage, std::function<void(const RunEvent&)> action) {
   const std::lock_guard lock(mutex_);
   action_stage_ = stage;

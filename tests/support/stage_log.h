@@ -20,6 +20,9 @@ class StageLog final : public Observer {
   // Waits until some run has reached the stage.
   std::optional<RunEvent> WaitFor(Stage stage,
                                   std::chrono::seconds bound = std::chrono::seconds(30));
+  // Waits until that many runs have reached the stage.
+  bool WaitForAll(Stage stage, std::ptrdiff_t runs,
+                  std::chrono::seconds bound = std::chrono::seconds(30));
   // Runs `action` on the run's own thread at its first event of the stage. Set before the run
   // starts.
   void At(Stage stage, std::function<void(const RunEvent&)> action);

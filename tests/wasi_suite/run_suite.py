@@ -1,23 +1,26 @@
 #!/usr/bin/env python3
-"""Runs the preview-1 tests of the official WASI test suite under `bulkhead run`.
+"""Runs the tests of the official WASI test suite for preview 1 and for threads under `bulkhead run`.
 
 usage: run_suite.py [--bulkhead PROGRAM] [--verbose] SUITE
 
 SUITE is a checkout of WebAssembly/wasi-testsuite with prebuilt tests (branch prod/testsuite-all).
-Every tests/<language>/testsuite/wasm32-wasip1/*.wasm runs in a fresh copy of its folder; the JSON
-file beside it, if any, says with which arguments, environment and directories, and what it must
-print and how it must exit. Exit status: 0 if all passed, 1 if any failed, 2 if there are none.
+Every *.wasm of tests/<language>/testsuite/wasm32-wasip1 and of tests/proposals/wasi-threads runs in a
+fresh copy of its folder; the JSON file beside it, if any, says with which arguments, environment and
+directories, and what it must print and how it must exit. Exit status: 0 if all passed, 1 if any failed,
+2 if there are none.
 """
 
 import argparse
 import json
+import os
 import pathlib
 import shutil
 import subprocess
 import sys
 import tempfile
 
-FOLDERS = "tests/*/testsuite/wasm32-wasip1"
+FOLDERS = ("tests/*/testsuite/wasm32-wasip1", "tests/proposals/wasi-threads")
+THREADS = "wasi-threads"
 SECONDS_MAX = 60
 
 
@@ -35,7 +38,8 @@ def expectation(test: pathlib.Path) -> dict:
 
 
 def command(bulkhead: str, test: pathlib.Path, told: dict) -> list[str]:
-    words = [bulkhead, "run", "--quiet", "--stdin", "empty"]
+    # Tests of threads want an input on which one blocks.
+    words = [bulkhead, "run", "--quiet", "--stdin", "-" if test.parent.name == THREADS else "empty"]
     for name in told.get("dirs", []):
         words += ["--dir-rw", f"{name}::{name}"]
     if "root" in told:
@@ -55,11 +59,15 @@ def run(bulkhead: str, test: pathlib.Path) -> str:
                         ignore=lambda _, names: [n for n in names
                                                  if n.endswith((".wasm", ".json")) and
                                                  n != test.name])
+        read_end, write_end = os.pipe()
         try:
             done = subprocess.run(command(bulkhead, test, told), cwd=here, capture_output=True,
-                                  timeout=SECONDS_MAX, check=False)
+                                  stdin=read_end, timeout=SECONDS_MAX, check=False)
         except subprocess.TimeoutExpired:
             return f"no end within {SECONDS_MAX} s"
+        finally:
+            os.close(read_end)
+            os.close(write_end)
     output = done.stdout.decode(errors="replace")
     differences = []
     if done.returncode != told.get("exit_code", 0):
@@ -78,17 +86,17 @@ def main() -> int:
     parser.add_argument("--verbose", action="store_true", help="also list what passed")
     options = parser.parse_args()
     bulkhead = str(pathlib.Path(options.bulkhead).resolve())
-    tests = sorted(options.suite.resolve().glob(f"{FOLDERS}/*.wasm"))
+    tests = sorted(test for folder in FOLDERS for test in options.suite.resolve().glob(f"{folder}/*.wasm"))
     failed = 0
     for test in tests:
-        name = f"{test.parts[-4]}/{test.stem}"
+        name = f"{THREADS if test.parent.name == THREADS else test.parts[-4]}/{test.stem}"
         difference = run(bulkhead, test)
         failed += bool(difference)
         if difference or options.verbose:
             print(f"{'FAIL' if difference else 'pass'} {name} {difference}".rstrip())
     print(f"{len(tests) - failed} passed, {failed} failed")
     if not tests:
-        print(f"run_suite: no tests under {options.suite}/{FOLDERS}", file=sys.stderr)
+        print(f"run_suite: no tests under {options.suite} in {' and '.join(FOLDERS)}", file=sys.stderr)
         return 2
     return 1 if failed else 0
 
