@@ -38,6 +38,11 @@ release-build: setup-run
 	@$(call configure,release)
 	$(call build,release)
 
+.PHONY: guest-abi
+guest-abi: ## write the guest contract's C header and document anew
+	$(call configure,dev)
+	cmake --build build/dev --target guest-abi
+
 .PHONY: lint
 lint: build ## check formatting and house rules; clang-tidy on changed files
 	python3 tools/tidy.py

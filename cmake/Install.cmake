@@ -26,7 +26,8 @@ function(bh_public_library target name)
   target_link_libraries(${target} INTERFACE fmt::fmt tl::expected Threads::Threads)
 endfunction()
 
-bh_public_library(bh_parent_archive bulkhead base wire process staging admission supervise oneshot)
+bh_public_library(bh_parent_archive bulkhead
+                  base wire contract process staging admission supervise oneshot)
 set_target_properties(bh_parent_archive PROPERTIES OUTPUT_NAME bulkhead)
 target_link_libraries(bh_parent_archive INTERFACE OpenSSL::Crypto)
 

@@ -35,7 +35,7 @@ void Describe(const Scan& scan, ModuleInfo& info) {
                             ExternTypeText(scan, item.kind, item.index)});
   }
   for (std::size_t i = 0; i < std::min(scan.custom_sections.size(), kListedMax); ++i) {
-    info.custom_sections.push_back(ListedName(scan.custom_sections[i]));
+    info.custom_sections.push_back(ListedName(scan.custom_sections[i].name));
   }
   info.import_count = scan.imports.size();
   info.export_count = scan.exports.size();

@@ -13,6 +13,7 @@
 #include "admission/policy_checker.h"
 #include "admission/preview1_imports.h"
 #include "admission/test_modules.h"
+#include "contract/guest_abi.h"
 
 namespace bulkhead::admission {
 namespace {
@@ -249,7 +250,7 @@ TEST(ModulePolicy, ProfilesAreRecognised) {
   for (const ProfileCase& row : ProfileCases()) {
     Bytes bytes = Wat(fmt::format("(module {})", WithStart(row.fields)));
     if (row.fields.starts_with("(@custom")) {
-      bytes = Join({SmallestCommand(), Custom(kSketchSection, {'x'})});
+      bytes = Join({SmallestCommand(), Custom(contract::kManifestSection, {'x'})});
     }
     ASSERT_FALSE(bytes.empty()) << row.fields;
     const Inspection inspection = InspectBytes(bytes, {});
@@ -314,7 +315,9 @@ TEST(ModulePolicy, AnotherProfileThanAskedForIsAMismatch) {
   wasi.profile = Profile::kWasi;
   EXPECT_EQ(Codes(InspectWat(WithStart(""), wasi)), "");
   EXPECT_EQ(Codes(InspectWat(WithStart("(import \"bulkhead:v1\" \"f\" (func))"), wasi)),
-            "profile-mismatch profile-not-supported");
+            "profile-mismatch missing-shared-memory missing-metadata forbidden-import "
+            "missing-required-import memory-export-mismatch export-not-allowed "
+            "export-not-allowed export-not-allowed start-mismatch missing-target-features");
 }
 
 TEST(ModulePolicy, ProfileNamesRoundTrip) {

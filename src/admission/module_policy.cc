@@ -9,6 +9,7 @@
 
 #include "admission/byte_reader.h"
 #include "admission/policy_checker.h"
+#include "contract/guest_abi.h"
 
 namespace bulkhead {
 namespace {
@@ -133,9 +134,10 @@ Profile DetectProfile(const Scan& scan) {
       return import.module == module && (!name || import.name == *name);
     });
   };
-  const auto& sections = scan.custom_sections;
-  if (imports(kSketchModule, std::nullopt) ||
-      std::find(sections.begin(), sections.end(), kSketchSection) != sections.end()) {
+  const bool has_manifest = std::any_of(
+      scan.custom_sections.begin(), scan.custom_sections.end(),
+      [](const ScanCustomSection& section) { return section.name == contract::kManifestSection; });
+  if (has_manifest || imports(contract::kNamespace, std::nullopt)) {
     return Profile::kSketch;
   }
   const bool has_thread_start =
@@ -164,7 +166,7 @@ std::vector<Refusal> CheckPolicy(const Scan& scan, const ModulePolicy& policy) {
       CheckWasiThreads(scan, policy, refusals);
       break;
     case Profile::kSketch:
-      refusals.push_back({"profile-not-supported", "the module has profile 'sketch'"});
+      CheckSketch(scan, policy, refusals);
       break;
   }
   return refusals;

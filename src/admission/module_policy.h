@@ -13,18 +13,14 @@
 
 namespace bulkhead::admission {
 
-// Names of the sketch profile: its import namespace and the custom section with its manifest.
-inline constexpr std::string_view kSketchModule = "bulkhead:v1";
-inline constexpr std::string_view kSketchSection = "bulkhead.abi";
-
 // The ceiling that holds under `bytes_max`: the transport has one of its own.
 std::uint64_t ModuleBytesLimit(std::uint64_t bytes_max);
 // kModuleRefused with reason "module-too-large" and both numbers when `bytes` is above that.
 Status CheckModuleBytes(std::uint64_t bytes, std::uint64_t bytes_max);
 
-// sketch: imports from kSketchModule or has kSketchSection. wasi-threads: imports a shared memory
-// or wasi.thread-spawn, or exports the function wasi_thread_start. wasi: everything else. The first
-// that fits.
+// sketch: imports from the contract's namespace or has its manifest section. wasi-threads: imports
+// a shared memory or wasi.thread-spawn, or exports the function wasi_thread_start. wasi: everything
+// else. The first that fits.
 Profile DetectProfile(const Scan& scan);
 
 // All refusals in this order:

@@ -51,8 +51,16 @@ class PolicyChecker {
 //  wasi-threads: the memory (missing-shared-memory, multiple-memory-imports, unshared-memory), the
 //    other imports, then both entry points (missing-start, missing-thread-start,
 //    entrypoint-mismatch)
+//  sketch: memory (multiple-memory-imports, defined-memory-forbidden, missing-shared-memory,
+//    forbidden-import, unshared-memory, threaded-memory-mismatch, shared-memory-exceeds-policy),
+//    manifest (missing-metadata, duplicate-metadata, metadata-mismatch), imports
+//    (forbidden-import, import-type-mismatch, missing-required-import), exports
+//    (memory-export-mismatch, export-not-allowed, import-type-mismatch), start section
+//    (start-mismatch), other custom sections (forbidden-custom-section, metadata-too-large),
+//    features (missing-target-features, target-features-mismatch)
 void CheckWasi(const Scan& scan, const ModulePolicy& policy, std::vector<Refusal>& refusals);
 void CheckWasiThreads(const Scan& scan, const ModulePolicy& policy, std::vector<Refusal>& refusals);
+void CheckSketch(const Scan& scan, const ModulePolicy& policy, std::vector<Refusal>& refusals);
 
 // Refused imports that are listed one by one; the rest is one sentence with their number.
 inline constexpr std::size_t kRefusalsListedMax = 32;

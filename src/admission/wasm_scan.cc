@@ -181,7 +181,9 @@ Status Scanner::ReadCustom(ByteReader& section) {
     return Refused("too-many-custom-sections",
                    fmt::format("more than {} custom sections", kCustomSectionsMax));
   }
-  scan_.custom_sections.push_back(BH_TRY(section.Name("a custom section name")));
+  const std::string_view name = BH_TRY(section.Name("a custom section name"));
+  scan_.custom_sections.push_back(
+      {name, scan_.bytes.subspan(section.offset(), section.remaining())});
   return {};
 }
 

@@ -46,6 +46,11 @@ struct ScanImport {
   std::uint32_t index = 0;  // in the index space of its kind
 };
 
+struct ScanCustomSection {
+  std::string_view name;
+  std::span<const std::uint8_t> content;  // behind the name
+};
+
 struct ScanExport {
   std::string_view name;
   ExternKind kind = ExternKind::kFunction;
@@ -64,7 +69,7 @@ struct Scan {
   std::vector<std::uint32_t> tag_types;       // index into type_offsets
   std::vector<ScanImport> imports;
   std::vector<ScanExport> exports;
-  std::vector<std::string_view> custom_sections;
+  std::vector<ScanCustomSection> custom_sections;
   std::uint32_t functions_imported = 0;
   std::uint32_t memories_imported = 0;
   std::optional<std::uint32_t> start_function;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "contract/guest_abi.h"
 #include "oneshot/run.h"
 
 namespace bulkhead {
@@ -82,6 +83,13 @@ void FillSketch(const RunRequest& request, wire::Execute& execute) {
 }
 
 }  // namespace
+
+Status ValidateSketch(const RunRequest& request) {
+  BH_TRY(request.sketch.Validate());
+  return Require(request.limits.threads_max <= contract::kThreadsMax,
+                 fmt::format("{} threads: 1 to {} are accepted", request.limits.threads_max,
+                             contract::kThreadsMax));
+}
 
 void FillGuestLimits(const RunRequest& request, Profile profile, wire::Execute& execute) {
   execute.profile = WireProfile(profile);

@@ -191,10 +191,12 @@ std::size_t TotalBytes(const std::vector<std::string>& texts) {
 
 }  // namespace
 
-Status ValidateRequest(const RunRequest& request) {
+Status ValidateRequest(const RunRequest& request, Profile profile) {
   BH_TRY(request.worker.Validate());
   BH_TRY(request.limits.Validate());
-  BH_TRY(request.sketch.Validate());
+  if (profile == Profile::kSketch) {
+    BH_TRY(ValidateSketch(request));
+  }
   BH_TRY(CheckTexts(request.arguments, "argument"));
   BH_TRY(CheckTexts(request.environment, "environment"));
   const std::size_t total = TotalBytes(request.arguments) + TotalBytes(request.environment);

@@ -28,12 +28,15 @@ struct Work {
 // A run of what was admitted; `module` has to outlive it.
 Work WorkOf(const AdmittedModule& module);
 
+// The limits of a sketch; kInvalidArgument otherwise.
+Status ValidateSketch(const RunRequest& request);
 // Profile, fuel, threads and blobs; adds to the memory overhead what these need.
 void FillGuestLimits(const RunRequest& request, Profile profile, wire::Execute& execute);
 
 // The argument and environment lists, and the directory grants, within the wire's bounds;
 // kInvalidArgument otherwise.
-Status ValidateRequest(const RunRequest& request);
+// Also what the profile has against the limits.
+Status ValidateRequest(const RunRequest& request, Profile profile);
 
 // Everything a worker needs, made before it exists.
 struct Preparation {

@@ -80,7 +80,7 @@ bool Run::AdmitRun() {
     report_.stop = StopCause::kCancelled;
     return End(OutcomeCode::kCancelled);
   }
-  if (Status valid = ValidateRequest(request_); !valid) {
+  if (Status valid = ValidateRequest(request_, work_.profile); !valid) {
     return End(OutcomeCode::kWorkerInvalidConfiguration, valid.error().message);
   }
   if (work_.module_bytes > ModulePolicy::kModuleBytesCeiling) {

@@ -10,6 +10,17 @@ namespace {
 // checked address fault: the engine's own choice where it checks bounds.
 constexpr std::uint64_t kCheckedGuardBytes = 64U << 10;
 
+// The engine's own preview of things to come is off by default; these are on.
+void LeaveOnlySketchFeatures(wasm_config_t* config) {
+  wasmtime_config_wasm_simd_set(config, false);
+  wasmtime_config_wasm_relaxed_simd_set(config, false);
+  wasmtime_config_wasm_tail_call_set(config, false);
+  wasmtime_config_wasm_multi_memory_set(config, false);
+  wasmtime_config_wasm_function_references_set(config, false);
+  wasmtime_config_wasm_gc_set(config, false);
+  wasmtime_config_wasm_exceptions_set(config, false);
+}
+
 Config MakeConfig(const EngineSettings& settings, MemoryBudget& budget) {
   Config config(wasm_config_new());
   wasm_config_t* const c = config.get();
@@ -23,6 +34,9 @@ Config MakeConfig(const EngineSettings& settings, MemoryBudget& budget) {
   // Preview 1 addresses are 32 bits wide.
   wasmtime_config_wasm_memory64_set(c, false);
   wasmtime_config_shared_memory_set(c, settings.shared_memory);
+  if (settings.sketch_features_only) {
+    LeaveOnlySketchFeatures(c);
+  }
   // Nobody unwinds through the guest's frames: traps and backtraces do not need the tables.
   wasmtime_config_native_unwind_info_set(c, false);
   wasmtime_config_memory_init_cow_set(c, settings.data_images);

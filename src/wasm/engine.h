@@ -19,6 +19,8 @@ struct EngineSettings {
   bool metered = false;          // code counts fuel
   bool parallel_compile = true;  // on all processors; not worth its start for small modules
   bool shared_memory = false;    // one that all threads see
+  // Nothing beyond the target features of the sketch contract.
+  bool sketch_features_only = false;
   // Four gigabytes of address space for each memory are not to be had: reserve what it may grow to,
   // and have the code check bounds instead.
   bool scarce_address_space = false;

@@ -69,14 +69,44 @@ std::uint64_t RunChild(GuestProgram& program, const ThreadStart& start) {
     return 0;
   }
   const Execution execution = thread->Run();
-  const bool returned =
-      execution.unwound_by == wasi::Control::kContinue && execution.last().normal();
-  if (!returned) {
-    wire::Terminal terminal = EndedBy(execution, program, start.thread);
+  if (program.sketch()) {
+    program.hub->OwnerExited(start.thread);
+  }
+  const bool fine = execution.returned() || (program.sketch() && execution.exited_with_success());
+  if (!fine) {
+    wire::Terminal terminal = program.sketch() ? ChildFailure(execution, program, start.thread)
+                                               : EndedBy(execution, program, start.thread);
     FillFacts(program, terminal);
     program.control->EndNow(std::move(terminal));
   }
   return execution.fuel_left;
+}
+
+Result<std::unique_ptr<sketch::Hub>> MakeHub(worker::RunRequest& request) {
+  static const MonotonicClock kClock;
+  const wire::BlobLimits& blobs = request.execute.blobs;
+  sketch::HubConfig config;
+  config.limits = {.chunk_bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(
+                       blobs.chunk_bytes, std::numeric_limits<std::uint32_t>::max())),
+                   .blob_bytes = blobs.blob_bytes,
+                   .blobs_bytes = blobs.sketch_bytes,
+                   .blobs = blobs.live_max,
+                   .pending_reads = blobs.pending_reads_max,
+                   .pending_writes = blobs.pending_writes_max,
+                   .retained_bytes = blobs.transfer_bytes,
+                   .idle_timeout = std::chrono::microseconds(blobs.idle_timeout_us)};
+  if (request.output.valid()) {
+    config.output = {std::move(request.output), request.execute.output_bytes_max};
+  }
+  return sketch::Hub::Create(std::move(config), kClock);
+}
+
+// Nobody starts anything any more, whoever waits is woken, and whoever works is waited for.
+void CloseSketch(GuestProgram& program) {
+  program.threads->Close();
+  program.hub->Revoke(sketch::OperationStatus::kClosed);
+  program.threads->Join();
+  program.hub->Finish();
 }
 
 void AllowThreads(GuestProgram& program) {
@@ -124,6 +154,7 @@ std::optional<wire::Terminal> WasmRunHandler::Prepare(worker::RunRequest& reques
                      .metered = program_.metered(),
                      .parallel_compile = execute.module_bytes >= kParallelCompileBytesMin,
                      .shared_memory = execute.profile != wire::GuestProfile::kWasi,
+                     .sketch_features_only = program_.sketch(),
                      .scarce_address_space = scarce_address_space_,
                      .data_images = request.guest_phase.sandboxed()},
       *program_.budget);
@@ -138,6 +169,14 @@ std::optional<wire::Terminal> WasmRunHandler::Prepare(worker::RunRequest& reques
   if (const Status linked = LinkHostFunctions(program_); !linked) {
     return linked.error().code == ErrorCode::kResourceExhausted ? MemoryRefused(linked.error())
                                                                 : Refused(linked.error());
+  }
+  if (program_.sketch()) {
+    Result<std::unique_ptr<sketch::Hub>> hub = MakeHub(request);
+    if (!hub) {
+      return WorkerFailure(hub.error());
+    }
+    program_.hub = *std::move(hub);
+    return std::nullopt;
   }
   Result<std::unique_ptr<wasi::Wasi>> wasi = MakeWasi(request, program_.control->stop_event());
   if (!wasi) {
@@ -168,6 +207,9 @@ wire::Terminal WasmRunHandler::RunGuest(worker::RunRequest request, worker::RunC
   }
 
   const Execution execution = root->Run();
+  if (program_.sketch()) {
+    CloseSketch(program_);
+  }
   wire::Terminal terminal = EndedBy(execution, program_, 0);
   terminal.facts.fuel_used = program_.metered() ? fuel - execution.fuel_left : 0;
   terminal.facts.instantiate_us = static_cast<std::uint64_t>(execution.instantiate_time.count());
@@ -176,8 +218,13 @@ wire::Terminal WasmRunHandler::RunGuest(worker::RunRequest request, worker::RunC
   return terminal;
 }
 
-void WasmRunHandler::Interrupt(worker::StopCause /*cause*/) noexcept {
+void WasmRunHandler::Interrupt(worker::StopCause cause) noexcept {
   program_.engine->Interrupt();
+  if (program_.sketch()) {
+    program_.hub->Revoke(cause == worker::StopCause::kCancelled
+                             ? sketch::OperationStatus::kCancelled
+                             : sketch::OperationStatus::kTimedOut);
+  }
 }
 
 void WasmWorkerMain() {

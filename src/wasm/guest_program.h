@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 
+#include "sketch/hub.h"
 #include "wasi/wasi.h"
 #include "wasm/engine.h"
 #include "wasm/handles.h"
@@ -24,8 +25,11 @@ struct GuestProgram {
   Module module;
   SharedMemory shared_memory;  // null unless the module imports one
   InstancePre linked;
-  std::unique_ptr<wasi::Wasi> wasi;
+  std::unique_ptr<wasi::Wasi> wasi;    // not in the sketch profile
+  std::unique_ptr<sketch::Hub> hub;    // in the sketch profile only
   std::optional<ThreadGroup> threads;  // nothing in the profile without threads
+
+  bool sketch() const { return execute.profile == wire::GuestProfile::kSketch; }
 
   bool metered() const { return execute.fuel != 0; }
 };

@@ -105,6 +105,7 @@ Execution GuestThread::Run() {
     execution.execute_time = Since(called);
   }
   execution.unwound_by = context_->unwound_by;
+  execution.exit_code = context_->exit_code;
   if (context_->program->metered()) {
     static_cast<void>(
         ErrorHandle(wasmtime_context_get_fuel(inside(), &execution.fuel_left)));  // else 0

@@ -25,6 +25,7 @@ struct Execution {
   Return instantiated;
   Return called;
   wasi::Control unwound_by = wasi::Control::kContinue;
+  std::uint32_t exit_code = 0;  // of kExit
   std::uint64_t fuel_left = 0;
   std::chrono::microseconds instantiate_time{0};
   std::chrono::microseconds execute_time{0};
@@ -33,6 +34,11 @@ struct Execution {
   const Return& last() const { return instantiated.normal() ? called : instantiated; }
 
   bool out_of_fuel() const;
+
+  // Neither returned with an error nor unwound.
+  bool returned() const { return unwound_by == wasi::Control::kContinue && last().normal(); }
+
+  bool exited_with_success() const { return unwound_by == wasi::Control::kExit && exit_code == 0; }
 };
 
 // Made and used on the thread it stands for, but for the first one.

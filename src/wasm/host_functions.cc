@@ -8,6 +8,8 @@
 
 #include "wasi/errno.h"
 #include "wasm/guest_program.h"
+#include "wasm/link.h"
+#include "wasm/sketch_functions.h"
 
 namespace bulkhead::wasm {
 namespace {
@@ -23,23 +25,6 @@ constexpr std::string_view kThreadSpawn = "thread-spawn";
 
 constexpr std::uint8_t kPageBytesLog2 = 16;
 constexpr std::uint64_t kPageBytes = std::uint64_t{1} << kPageBytesLog2;
-
-wasi::GuestMemory MemoryOf(wasmtime_caller_t* caller, HostContext& context) {
-  if (const wasmtime_sharedmemory_t* const shared = context.program->shared_memory.get()) {
-    return {wasmtime_sharedmemory_data(shared), wasmtime_sharedmemory_data_size(shared)};
-  }
-  wasmtime_context_t* const store = wasmtime_caller_context(caller);
-  if (!context.memory) {
-    wasmtime_extern_t item;
-    if (!wasmtime_caller_export_get(caller, kMemoryExport.data(), kMemoryExport.size(), &item) ||
-        item.kind != WASMTIME_EXTERN_MEMORY) {
-      return {};  // every address is outside
-    }
-    context.memory = item.of.memory;
-  }
-  return {wasmtime_memory_data(store, &*context.memory),
-          wasmtime_memory_data_size(store, &*context.memory)};
-}
 
 // The engine's callback for every function of WASI; `function` says which. Nothing may be thrown
 // through the guest's frames: what is out of memory tells the guest so, anything else would be a
@@ -67,27 +52,9 @@ wasm_trap_t* CallHostFunction(void* function, wasmtime_caller_t* caller, wasmtim
     return nullptr;
   }
   context.unwound_by = control;
+  context.exit_code = context.program->wasi->Facts().exit_code.value_or(0);  // the first one counts
   constexpr std::string_view kUnwinding = "the guest is being ended";
   return wasmtime_trap_new(kUnwinding.data(), kUnwinding.size());
-}
-
-wasm_valtype_t* ValueType(char letter) {
-  return letter == 'I' ? wasm_valtype_new_i64() : wasm_valtype_new_i32();
-}
-
-wasm_valtype_vec_t ValueTypes(std::string_view letters) {
-  wasm_valtype_vec_t types;
-  wasm_valtype_vec_new_uninitialized(&types, letters.size());
-  std::transform(letters.begin(), letters.end(), types.data, &ValueType);
-  return types;
-}
-
-// "iiI:i" as a type of the engine.
-FunctionType ParseSignature(std::string_view signature) {
-  const std::size_t colon = signature.find(':');
-  wasm_valtype_vec_t parameters = ValueTypes(signature.substr(0, colon));
-  wasm_valtype_vec_t results = ValueTypes(signature.substr(colon + 1));
-  return FunctionType(wasm_functype_new(&parameters, &results));
 }
 
 const wasi::Function* FindFunction(std::string_view name) {
@@ -98,19 +65,11 @@ const wasi::Function* FindFunction(std::string_view name) {
   return found != functions.end() && found->name == name ? &*found : nullptr;
 }
 
-tl::unexpected<Error> LinkError(std::string message) {
-  return Fail(ErrorCode::kModuleRefused, std::move(message), 0, "link-error");
-}
-
 Status Define(wasmtime_linker_t* linker, const wasi::Function& function) {
-  const FunctionType type = ParseSignature(function.signature);
-  const ErrorHandle error(wasmtime_linker_define_func_unchecked(
-      linker, wasi::kImportModule.data(), wasi::kImportModule.size(), function.name.data(),
-      function.name.size(), type.get(), &CallHostFunction,
-      const_cast<wasi::Function*>(
-          &function),  // the callback's data is not const in the engine's interface
-      nullptr));
-  return error == nullptr ? Status() : LinkError(MessageOf(error.get()));
+  // The callback's data is not const in the engine's interface.
+  auto* const data = const_cast<wasi::Function*>(&function);
+  return DefineFunction(linker, {wasi::kImportModule, function.name, function.signature},
+                        {&CallHostFunction, data});
 }
 
 struct EntryPoint {
@@ -140,27 +99,12 @@ Status RequireExport(const wasmtime_module_t* module, const EntryPoint& entry) {
   return {};
 }
 
-wasm_trap_t* SpawnThread(void* /*nothing*/, wasmtime_caller_t* caller, wasmtime_val_raw_t* values,
-                         std::size_t /*count*/) noexcept {
-  constexpr std::int32_t kRefused = -1;
-  const auto& context =
+wasm_trap_t* CallSpawn(void* /*nothing*/, wasmtime_caller_t* caller, wasmtime_val_raw_t* values,
+                       std::size_t /*count*/) noexcept {
+  auto& context =
       *static_cast<HostContext*>(wasmtime_context_get_data(wasmtime_caller_context(caller)));
-  std::optional<std::uint32_t> thread;
-  try {
-    thread = context.program->threads->Spawn(values[0].i32);
-  } catch (const std::bad_alloc&) {
-    thread = std::nullopt;
-  }
-  values[0].i32 = thread ? static_cast<std::int32_t>(*thread) : kRefused;
+  values[0].i32 = SpawnThread(context, values[0].i32);
   return nullptr;
-}
-
-Status DefineSpawn(wasmtime_linker_t* linker) {
-  const FunctionType type = ParseSignature("i:i");
-  const ErrorHandle error(wasmtime_linker_define_func_unchecked(
-      linker, kThreadModule.data(), kThreadModule.size(), kThreadSpawn.data(), kThreadSpawn.size(),
-      type.get(), &SpawnThread, nullptr, nullptr));
-  return error == nullptr ? Status() : LinkError(MessageOf(error.get()));
 }
 
 // The memory of the import's type, but not larger than the limit.
@@ -218,9 +162,13 @@ Status DefineImport(GuestProgram& program, wasmtime_linker_t* linker,
   if (threads && wasm_externtype_kind(wasm_importtype_type(import)) == WASM_EXTERN_MEMORY) {
     return DefineMemory(program, linker, import);
   }
+  if (program.sketch()) {
+    const contract::Import* const function = FindSketchFunction(module, name);
+    return function == nullptr ? Status() : DefineSketchFunction(linker, *function);
+  }
   if (threads && module == kThreadModule && name == kThreadSpawn) {
     BH_TRY(RequireExport(program.module.get(), {kThreadEntryPoint, 2}));
-    return DefineSpawn(linker);
+    return DefineFunction(linker, {kThreadModule, kThreadSpawn, "i:i"}, {&CallSpawn, nullptr});
   }
   const wasi::Function* const function =
       module == wasi::kImportModule ? FindFunction(name) : nullptr;
@@ -242,8 +190,38 @@ Status DefineImports(GuestProgram& program, wasmtime_linker_t* linker) {
 
 }  // namespace
 
+wasi::GuestMemory MemoryOf(wasmtime_caller_t* caller, HostContext& context) {
+  if (const wasmtime_sharedmemory_t* const shared = context.program->shared_memory.get()) {
+    return {wasmtime_sharedmemory_data(shared), wasmtime_sharedmemory_data_size(shared)};
+  }
+  wasmtime_context_t* const store = wasmtime_caller_context(caller);
+  if (!context.memory) {
+    wasmtime_extern_t item;
+    if (!wasmtime_caller_export_get(caller, kMemoryExport.data(), kMemoryExport.size(), &item) ||
+        item.kind != WASMTIME_EXTERN_MEMORY) {
+      return {};  // every address is outside
+    }
+    context.memory = item.of.memory;
+  }
+  return {wasmtime_memory_data(store, &*context.memory),
+          wasmtime_memory_data_size(store, &*context.memory)};
+}
+
+std::int32_t SpawnThread(HostContext& context, std::int32_t argument) noexcept {
+  constexpr std::int32_t kRefused = -1;
+  try {
+    const std::optional<std::uint32_t> thread = context.program->threads->Spawn(argument);
+    return thread ? static_cast<std::int32_t>(*thread) : kRefused;
+  } catch (const std::bad_alloc&) {
+    return kRefused;
+  }
+}
+
 Status LinkHostFunctions(GuestProgram& program) {
   BH_TRY(RequireExport(program.module.get(), {kEntryPoint, 0}));
+  if (program.sketch()) {
+    BH_TRY(RequireExport(program.module.get(), {kThreadEntryPoint, 2}));
+  }
   const Linker linker(wasmtime_linker_new(program.engine->get()));
   BH_TRY(DefineImports(program, linker.get()));
   wasmtime_instance_pre_t* linked = nullptr;

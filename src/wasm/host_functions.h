@@ -19,9 +19,15 @@ struct HostContext {
   std::uint32_t thread = 0;
   // The answer that made a call unwind the guest; kContinue if none did.
   wasi::Control unwound_by = wasi::Control::kContinue;
+  std::uint32_t exit_code = 0;  // of kExit
   // The guest's exported memory, found at the first call that asks; unused with a shared memory.
   std::optional<wasmtime_memory_t> memory;
 };
+
+// For one host call. Empty if the guest has no memory that can be found: every address is outside.
+wasi::GuestMemory MemoryOf(wasmtime_caller_t* caller, HostContext& context);
+// A new thread of the guest: its identity, or -1.
+std::int32_t SpawnThread(HostContext& context, std::int32_t argument) noexcept;
 
 // Binds the module's imports; what it imports as shared memory is made here, no larger than the
 // program's limit. kModuleRefused with reason "link-error" if the module wants something else, or

@@ -65,6 +65,20 @@ std::uint64_t MemoryPeak(const GuestProgram& program) {
   return program.budget->peak() + shared;
 }
 
+struct OutputState {
+  bool created = false;
+  bool limit_hit = false;
+};
+
+OutputState OutputOf(const GuestProgram& program) {
+  if (program.hub != nullptr) {
+    const sketch::OutputFacts facts = program.hub->output_facts();
+    return {facts.created, facts.limit_hit};
+  }
+  const wasi::WasiFacts facts = program.wasi->Facts();
+  return {facts.output_created, facts.output_limit_hit};
+}
+
 }  // namespace
 
 wire::Terminal Refused(const Error& error) {
@@ -92,7 +106,6 @@ wire::Terminal Stopped(worker::StopCause cause) {
 }
 
 wire::Terminal EndedBy(const Execution& execution, GuestProgram& program, std::uint32_t thread) {
-  const wasi::WasiFacts host = program.wasi->Facts();
   if (execution.out_of_fuel()) {
     return worker::MakeTerminal(Kind::kOutOfFuel);
   }
@@ -100,8 +113,8 @@ wire::Terminal EndedBy(const Execution& execution, GuestProgram& program, std::u
     return Stopped(*stop);
   }
   const bool exited = execution.unwound_by == wasi::Control::kExit;
-  if (exited && host.exit_code.value_or(0) != 0) {
-    return NonzeroExit(*host.exit_code);
+  if (exited && execution.exit_code != 0) {
+    return NonzeroExit(execution.exit_code);
   }
   if (execution.unwound_by == wasi::Control::kStdoutLimit) {
     return LimitReached(wire::Terminal::Limit::kOutput, "standard output reached its limit");
@@ -109,7 +122,7 @@ wire::Terminal EndedBy(const Execution& execution, GuestProgram& program, std::u
   if (!exited && !execution.last().normal()) {
     return FailedIn(execution, thread);
   }
-  if (host.output_limit_hit) {
+  if (OutputOf(program).limit_hit) {
     return LimitReached(wire::Terminal::Limit::kOutput, "the output file reached its limit");
   }
   return Completed(exited,
@@ -141,7 +154,7 @@ void FillFacts(const GuestProgram& program, wire::Terminal& terminal) {
   wire::Terminal::Facts& facts = terminal.facts;
   facts.memory_bytes_peak = MemoryPeak(program);
   facts.memory_growth_refused = program.budget->refused();
-  facts.output_created = program.wasi->Facts().output_created;
+  facts.output_created = OutputOf(program).created;
   if (program.threads) {
     facts.fuel_used += program.threads->fuel_used();
   }

@@ -1,0 +1,181 @@
+// Modules of the sketch profile through the whole product: the scenarios of the founding documents
+// with their ledger and file-system columns.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "support/bulkhead_test.h"
+#include "support/program.h"
+#include "support/sketch_module.h"
+#include "support/wat.h"
+
+namespace bulkhead::test {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+class OneShot : public BulkheadTest {
+ protected:
+  void SetUp() override {
+    if (!HaveWat2Wasm()) {
+      GTEST_SKIP() << "no wat2wasm";
+    }
+  }
+
+  static AdmittedModule Sketch(const SketchParts& parts) {
+    std::vector<std::uint8_t> bytes = AssembleText(SketchText(parts));
+    for (const char c : SketchSections()) {
+      bytes.push_back(static_cast<std::uint8_t>(c));
+    }
+    Result<AdmittedModule> module =
+        ModuleSource::FromBytes(bytes, bytes.size() + 1).value().Admit({});
+    EXPECT_TRUE(module.has_value()) << (module ? "" : module.error().message);
+    return *std::move(module);
+  }
+
+  static AdmittedModule Fixture(std::string_view name, int argument = 0) {
+    return Sketch(SketchFixture(name, argument));
+  }
+
+  static RunRequest SketchRequest() {
+    RunRequest request;
+    request.worker.executable = std::string(BH_BIN_DIR) + "/" + std::string(kWasmWorkerName);
+    request.worker.grace = seconds(1);
+    request.limits.deadline = kLongDeadline;
+    request.sketch.sketch_bytes = 2U << 20;
+    request.sketch.blobs_max = 2;
+    request.sketch.pending_reads_max = 2;
+    request.sketch.pending_writes_max = 4;
+    request.sketch.transfer_bytes = 3U << 20;
+    return request;
+  }
+
+  static RunRequest WithLongFuel(RunRequest request = SketchRequest()) {
+    request.sketch.fuel_total = 1'700'000'000'000;
+    request.sketch.fuel_root_slice = 100'000'000'000;
+    request.sketch.fuel_child_slice = 100'000'000'000;
+    return request;
+  }
+
+  RunRequest WithOutput(RunRequest request = SketchRequest()) const {
+    request.output = RequestWithOutput("").output;
+    return request;
+  }
+};
+
+TEST_F(OneShot, SketchS1NormalCompletion) {
+  const RunReport report = Run(Fixture("empty"), SketchRequest());
+  ExpectOutcome(report, "worker-completed", kClean);
+  EXPECT_EQ(report.outcome.completed_as, CompletedAs::kStarted);
+}
+
+TEST_F(OneShot, SketchS2ExitZero) {
+  const RunReport report = Run(Fixture("exit", 0), SketchRequest());
+  ExpectOutcome(report, "worker-completed", kClean);
+  EXPECT_EQ(report.outcome.completed_as, CompletedAs::kExited);
+}
+
+TEST_F(OneShot, SketchS3Trap) {
+  ExpectOutcome(Run(Fixture("trap"), SketchRequest()), "trapped", kClean);
+}
+
+TEST_F(OneShot, SketchS4Fuel) {
+  RunRequest request = SketchRequest();
+  request.sketch.fuel_total = 30'000;
+  request.sketch.fuel_root_slice = 10'000;
+  request.sketch.fuel_child_slice = 10'000;
+  ExpectOutcome(Run(Fixture("loop"), request), "out-of-fuel", kClean);
+}
+
+TEST_F(OneShot, SketchS5CooperativeCancel) {
+  ExpectOutcome(RunCancelledInExecute(Fixture("loop"), WithLongFuel()), "cancelled", kPoliteStop);
+}
+
+TEST_F(OneShot, SketchS6CooperativeDeadline) {
+  RunRequest request = WithLongFuel();
+  request.limits.deadline = seconds(1);
+  const RunReport report = Run(Fixture("loop"), request);
+  ExpectOutcome(report, "deadline-exceeded");
+  EXPECT_EQ(report.ledger.forced, 0U);
+}
+
+TEST_F(OneShot, SketchS7UncooperativeGuestIsForced) {
+  RunRequest request = WithOutput(WithLongFuel());
+  request.limits.deadline = seconds(1);
+  const RunReport report = Run(Fixture("wait"), request);
+  ExpectOutcome(report, "forced-containment-deadline-exceeded", kForcedAfterGrace);
+  EXPECT_GE(report.elapsed, seconds(2));
+  EXPECT_LT(report.elapsed, seconds(10));
+  ExpectDestinationUntouched();
+}
+
+TEST_F(OneShot, SketchS8SequentialStressCarriesNothingOver) {
+  for (int round = 0; round < 3; ++round) {
+    ExpectOutcome(Run(Fixture("empty"), SketchRequest()), "worker-completed", kClean);
+    RunRequest uncooperative = WithLongFuel();
+    uncooperative.limits.deadline = milliseconds(500);
+    uncooperative.worker.grace = kShortGrace;
+    ExpectOutcome(Run(Fixture("wait"), uncooperative), "forced-containment-deadline-exceeded",
+                  kForcedAfterGrace);
+    ExpectOutcome(Run(Fixture("trap"), SketchRequest()), "trapped", kClean);
+    ExpectOutcome(RunCancelledInExecute(Fixture("loop"), WithLongFuel()), "cancelled", kPoliteStop);
+  }
+}
+
+TEST_F(OneShot, SketchWithoutItsOutputIsNoSuccess) {
+  const RunReport report = Run(Fixture("empty"), WithOutput());
+  ExpectOutcome(report, "worker-output-commit", kClean);
+  ExpectDestinationUntouched();
+}
+
+TEST_F(OneShot, SketchFailedThreadsAreReported) {
+  SketchParts parts = SketchFixture("childloop");
+  parts.thread = "unreachable";
+  const RunReport trapped = Run(Sketch(parts), SketchRequest());
+  ExpectOutcome(trapped, "worker-child-failure", kClean);
+  ASSERT_TRUE(trapped.outcome.trap);
+  EXPECT_EQ(trapped.outcome.trap->thread, 1U);
+  EXPECT_FALSE(trapped.outcome.trap->backtrace.empty());
+  parts.thread = "(call $proc_exit (i32.const 9))";
+  const RunReport exited = Run(Sketch(parts), SketchRequest());
+  ExpectOutcome(exited, "child-nonzero-exit", kClean);
+  EXPECT_EQ(exited.outcome.guest_exit, 9);
+}
+
+TEST_F(OneShot, SketchRejectedThreadsAreCounted) {
+  RunRequest request = SketchRequest();
+  request.limits.threads_max = 1;
+  const RunReport report = Run(Fixture("cap"), request);
+  ExpectOutcome(report, "worker-completed", kClean);
+  EXPECT_EQ(report.outcome.completed_as, CompletedAs::kStartedWithThreadRejections);
+  EXPECT_EQ(report.outcome.rejections.capacity, 1U);
+}
+
+TEST_F(OneShot, SketchLimitsAreChecked) {
+  RunRequest request = SketchRequest();
+  request.sketch.fuel_total = 1;
+  request.sketch.fuel_root_slice = 1;
+  request.sketch.fuel_child_slice = 1;
+  ExpectOutcome(Run(Fixture("empty"), request), "worker-invalid-configuration", kNothing);
+  request.sketch.fuel_total = 2;
+  ExpectOutcome(Run(Fixture("loop"), request), "out-of-fuel", kClean);
+  request = SketchRequest();
+  request.limits.threads_max = 17;
+  ExpectOutcome(Run(Fixture("empty"), request), "worker-invalid-configuration", kNothing);
+}
+
+TEST_F(OneShot, SketchModulesAreRefusedBeforeAnyProcess) {
+  std::vector<std::uint8_t> bytes = AssembleText(SketchText({}));
+  const Result<AdmittedModule> refused =
+      ModuleSource::FromBytes(bytes, ModulePolicy::kModuleBytesCeiling).value().Admit({});
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().reason, "missing-metadata");
+  EXPECT_EQ(runtime().snapshot().workers.spawned, 0U);
+}
+
+}  // namespace
+}  // namespace bulkhead::test
