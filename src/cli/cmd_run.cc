@@ -145,7 +145,7 @@ int Conclude(Invocation& run, const std::optional<ReportDestination>& destinatio
   static_cast<void>(WriteAll(BorrowedFd(STDERR_FILENO), text));
   if (destination) {
     if (const Status written = destination->Write(RunReportJson(record)); !written) {
-      Say(written.error().message);
+      Say("--report: " + written.error().message);
       record.exit_status = record.exit_status == kExitOk ? kExitFailed : record.exit_status;
     }
   }
@@ -160,7 +160,7 @@ int CmdRun(const RunOptions& options) {
   if (!options.report_path.empty()) {
     auto resolved = ReportDestination::Resolve(options.report_path);
     if (!resolved) {
-      Say(resolved.error().message);
+      Say("--report: " + resolved.error().message);
       return kExitFailed;
     }
     destination = *std::move(resolved);

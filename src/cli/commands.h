@@ -11,6 +11,7 @@ namespace bulkhead::cli {
 
 int CmdRun(const RunOptions& options);
 int CmdInspect(const InspectOptions& options);
+int CmdGuestPack(const GuestPackOptions& options);
 int CmdDoctor(const DoctorOptions& options);
 int CmdVersion(const VersionOptions& options);
 int CmdHelp(const HelpOptions& options);

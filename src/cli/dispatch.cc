@@ -17,6 +17,8 @@ struct Dispatch {
 
   int operator()(const InspectOptions& options) const { return CmdInspect(options); }
 
+  int operator()(const GuestPackOptions& options) const { return CmdGuestPack(options); }
+
   int operator()(const DoctorOptions& options) const { return CmdDoctor(options); }
 
   int operator()(const VersionOptions& options) const { return CmdVersion(options); }

@@ -170,6 +170,19 @@ constexpr std::array kInspectExamples{
     Example{"bulkhead inspect module.wasm --json", "the same for programs"},
 };
 
+constexpr std::array kGuestPackOptions{
+    OptionSpec{.name = "--output",
+               .short_name = "-o",
+               .value_name = "FILE",
+               .group = kFiles,
+               .help = "Where the packed module goes; an existing file is replaced as a whole",
+               .completion = Completion::kFile},
+    kHelpOption};
+
+constexpr std::array kGuestPackExamples{
+    Example{"bulkhead guest-pack linked.wasm -o sketch.wasm", "after linking, before running"},
+};
+
 constexpr std::array kDoctorExamples{
     Example{"bulkhead doctor", "what is missing on this machine, and how to fix it"},
 };
@@ -204,6 +217,16 @@ constexpr std::array kCommands{
                 .takes_module = true,
                 .options = kJsonCommandOptions,
                 .examples = kInspectExamples},
+    CommandSpec{.name = "guest-pack",
+                .synopsis = "MODULE -o FILE",
+                .summary = "make a linked sketch carry the guest contract",
+                .description =
+                    "Writes MODULE with this version's manifest and target features, and without "
+                    "custom sections that the contract forbids, to FILE. Checks the result: what "
+                    "would be refused is not written.",
+                .takes_module = true,
+                .options = kGuestPackOptions,
+                .examples = kGuestPackExamples},
     CommandSpec{.name = "doctor",
                 .synopsis = "[OPTION]...",
                 .summary = "say what this machine offers, what is missing and how to fix it",

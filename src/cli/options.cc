@@ -179,6 +179,13 @@ Result<Command> MakeCommand(const CommandSpec& command, const RawOptions& raw) {
   if (command.name == "inspect") {
     return InspectOptions{raw.operands.front(), json};
   }
+  if (command.name == "guest-pack") {
+    const std::string* const output = raw.Value("--output");
+    if (output == nullptr) {
+      return Usage("guest-pack needs --output FILE");
+    }
+    return GuestPackOptions{raw.operands.front(), *output};
+  }
   if (command.name == "doctor") {
     return DoctorOptions{json};
   }

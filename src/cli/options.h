@@ -19,6 +19,11 @@ struct InspectOptions {
   bool json = false;
 };
 
+struct GuestPackOptions {
+  std::string module_path;
+  std::string output_path;
+};
+
 struct DoctorOptions {
   bool json = false;
 };
@@ -36,8 +41,8 @@ struct GenerateOptions {
   std::string what;  // "man", "bash", "zsh", "fish"
 };
 
-using Command = std::variant<RunOptions, InspectOptions, DoctorOptions, VersionOptions, HelpOptions,
-                             GenerateOptions>;
+using Command = std::variant<RunOptions, InspectOptions, GuestPackOptions, DoctorOptions,
+                             VersionOptions, HelpOptions, GenerateOptions>;
 
 // `words` without the program name.
 Result<Command> ParseOptions(std::span<const std::string_view> words);

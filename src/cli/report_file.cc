@@ -23,13 +23,12 @@ constexpr std::size_t kNameRandomBytes = 8;
 constexpr mode_t kReportMode = 0666;  // less the umask
 
 tl::unexpected<Error> Refuse(const std::string& path, std::string_view why) {
-  return Fail(ErrorCode::kOutput, fmt::format("--report: {} {}", Quoted(path), why));
+  return Fail(ErrorCode::kOutput, fmt::format("{} {}", Quoted(path), why));
 }
 
 tl::unexpected<Error> RefuseErrno(const std::string& path, int sys_errno) {
   return Fail(ErrorCode::kOutput,
-              fmt::format("--report: cannot write {}: {}", Quoted(path), ErrnoText(sys_errno)),
-              sys_errno);
+              fmt::format("cannot write {}: {}", Quoted(path), ErrnoText(sys_errno)), sys_errno);
 }
 
 // The number behind a path that means "a descriptor this process already has".
@@ -99,7 +98,7 @@ Result<ReportDestination> ReportDestination::ResolveFile(const std::string& path
     return Refuse(path, "does not name a file");
   }
   if (const std::string fault = DirectoryFault(destination.directory_); !fault.empty()) {
-    return Fail(ErrorCode::kOutput, fmt::format("--report: {}", fault));
+    return Fail(ErrorCode::kOutput, fmt::format("{}", fault));
   }
   return destination;
 }

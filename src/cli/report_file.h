@@ -1,6 +1,7 @@
-// Where --report goes: a regular file is replaced as a whole (written beside it, synced, renamed),
-// a device, a FIFO and a path of an open descriptor (/dev/stderr, /dev/fd/N) are written to, "-" is
-// standard error. A symbolic link is followed. Nothing is created before the text is there.
+// Where --report goes, and other files of the command's own: a regular file is replaced as a whole
+// (written beside it, synced, renamed), a device, a FIFO and a path of an open descriptor
+// (/dev/stderr, /dev/fd/N) are written to, "-" is standard error. A symbolic link is followed.
+// Nothing is created before the text is there.
 #pragma once
 
 #include <bulkhead/result.h>

@@ -74,15 +74,14 @@ TEST_F(ReportFile, LinksAreFollowedAndStay) {
 }
 
 TEST_F(ReportFile, UnusableDestinationsAreNamed) {
-  EXPECT_EQ(Refusal(Path("")), "--report: '" + Path("") + "' is a directory");
-  EXPECT_EQ(Refusal(Path("none/r.json")),
-            "--report: the directory '" + Path("none") + "' does not exist");
+  EXPECT_EQ(Refusal(Path("")), "'" + Path("") + "' is a directory");
+  EXPECT_EQ(Refusal(Path("none/r.json")), "the directory '" + Path("none") + "' does not exist");
   std::ofstream(Path("file")) << "x";
-  EXPECT_EQ(Refusal(Path("file/r.json")), "--report: '" + Path("file") + "' is not a directory");
+  EXPECT_EQ(Refusal(Path("file/r.json")), "'" + Path("file") + "' is not a directory");
   fs::create_symlink("nowhere", Path("dangling"));
   EXPECT_EQ(Refusal(Path("dangling")),
-            "--report: '" + Path("dangling") + "' is a symbolic link that leads nowhere");
-  EXPECT_EQ(Refusal("/dev/fd/987"), "--report: '/dev/fd/987' is not open for writing");
+            "'" + Path("dangling") + "' is a symbolic link that leads nowhere");
+  EXPECT_EQ(Refusal("/dev/fd/987"), "'/dev/fd/987' is not open for writing");
 }
 
 TEST_F(ReportFile, DevicesAndDescriptorsAreWrittenTo) {
@@ -90,7 +89,7 @@ TEST_F(ReportFile, DevicesAndDescriptorsAreWrittenTo) {
   ASSERT_TRUE(full);
   const Status written = full->Write("x");
   ASSERT_FALSE(written);
-  EXPECT_EQ(written.error().message, "--report: cannot write '/dev/full': No space left on device");
+  EXPECT_EQ(written.error().message, "cannot write '/dev/full': No space left on device");
   EXPECT_TRUE(fs::is_character_file("/dev/full"));
 
   const UniqueFd file(open(Path("kept").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));

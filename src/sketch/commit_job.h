@@ -21,9 +21,9 @@ struct OutputGrant {
 // Called by the job thread without the lock, in tests only: to pause it, or to inject the errno
 // that is answered (0: none).
 struct CommitHooks {
-  std::function<int()> before_write = {};  // each piece
-  std::function<int()> before_fsync = {};
-  std::function<int()> before_complete = {};
+  std::function<int()> before_write = nullptr;  // each piece
+  std::function<int()> before_fsync = nullptr;
+  std::function<int()> before_complete = nullptr;
 };
 
 struct CommitJob {

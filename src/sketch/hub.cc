@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
+#include <span>
 #include <utility>
-#include <vector>
 
 #include "sketch/shared_copy.h"
 
@@ -266,6 +267,12 @@ void Hub::RunCommits() {
 }
 
 void Hub::RunCommit(HubState::Commit commit) {
+  {
+    // The content is no longer the blob's: other blobs may have room.
+    const MonotonicTime now = clock_.Now();
+    const Turn turn(*this);
+    state_.Drive(now);
+  }
   const CommitJob job{
       .grant = *output_,
       .hooks = hooks_,

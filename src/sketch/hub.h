@@ -28,7 +28,7 @@ namespace bulkhead::sketch {
 
 struct HubConfig {
   HubLimits limits = {};
-  std::optional<OutputGrant> output = {};  // none: the guest may not produce a file
+  std::optional<OutputGrant> output = std::nullopt;  // none: the guest may not produce a file
   CommitHooks hooks = {};
 };
 
@@ -49,7 +49,7 @@ class Hub {
   // The packed result, which this consumes unless it is pending.
   std::int64_t Poll(Owner owner, Token operation);
   // Waits until the operation has ended: 1. Not the caller's: -1.
-  std::int32_t Yield(Owner owner, Token operation);
+  std::int32_t Yield(Owner owner, Token token);
   // 1 if it is the caller's: it has ended now, cancelled or as it was.
   std::int32_t Cancel(Owner owner, Token operation);
   // Bytes moved, which may be fewer than asked for, or -1: refused. Neither waits.

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <cerrno>
 #include <future>
@@ -129,6 +130,29 @@ TEST_F(CommitTest, WhileItRunsTheBlobAndTheOutputAreTaken) {
   EXPECT_EQ(guest_->StreamRead(blob, 0, 1), -1);
   EXPECT_EQ(Commit(blob, output), OperationStatus::kRejected) << "already committing";
   EXPECT_EQ(guest_->Poll(commit), 0);
+  pause.go.set_value();
+  EXPECT_EQ(guest_->Await(commit), 1u);
+}
+
+// What the job writes occupies no blob any more.
+TEST_F(CommitTest, WhileItRunsOtherBlobsHaveTheRoom) {
+  Pause pause;
+  UniqueFd file(memfd_create("output", MFD_CLOEXEC));
+  HubLimits limits = Small();
+  limits.blob_bytes = limits.blobs_bytes;
+  Open({.limits = limits,
+        .output = OutputGrant{std::move(file), 1000},
+        .hooks = {.before_write = pause.Hook()}});
+  const Token full = guest_->NewBlob();
+  for (std::uint64_t at = 0; at < limits.blobs_bytes; at += kChunk) {
+    ASSERT_EQ(guest_->StreamWrite(full, 0, kChunk), static_cast<std::int32_t>(kChunk));
+  }
+  ASSERT_TRUE(guest_->Seal(full));
+  const Token other = guest_->NewBlob();
+  const Token waiting = guest_->Write(other, 0, kChunk);
+  EXPECT_EQ(guest_->Poll(waiting), 0);
+  const Token commit = guest_->Start(Kind::kOutputCommit, full, GetOutput());
+  EXPECT_EQ(guest_->Await(waiting), 1u);
   pause.go.set_value();
   EXPECT_EQ(guest_->Await(commit), 1u);
 }

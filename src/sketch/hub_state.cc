@@ -148,7 +148,8 @@ void HubState::ExitOwner(Owner owner, MonotonicTime now) {
 }
 
 void HubState::Clear() {
-  BH_CHECK(revoked_ && !commit_);
+  BH_CHECK(revoked_);
+  BH_CHECK(!commit_);
   while (!operations_.empty()) {
     DropOperation(*operations_.begin()->second);
   }
@@ -256,8 +257,8 @@ HubState::OperationPtr HubState::AddOperation(const Submission& call, Token targ
 
 void HubState::DropOperation(Operation& operation) {
   End(operation, OperationStatus::kCancelled);
-  operation.buffer
-      .Free();  // here, because a thread that still waits frees the rest without the lock
+  // Here and not by the destructor: a thread that still waits for it runs that without the lock.
+  operation.buffer.Free();
   operations_.erase(operation.token);
 }
 

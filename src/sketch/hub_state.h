@@ -84,11 +84,11 @@ class HubState {
   // ---- guest calls; none waits ----
   // A token, a packed result, 1, or kRefused, as the kind has it.
   std::int64_t Submit(const Submission& call);
-  std::int64_t Poll(Owner owner, Token operation);
-  bool Cancel(Owner owner, Token operation, MonotonicTime now);
+  std::int64_t Poll(Owner owner, Token token);
+  bool Cancel(Owner owner, Token token, MonotonicTime now);
   // The caller is about to wait for it: gives deferred operations their effect, arms the idle
   // timeout of transfers. nullptr: not the caller's.
-  OperationPtr Suspend(Owner owner, Token operation, MonotonicTime now);
+  OperationPtr Suspend(Owner owner, Token token, MonotonicTime now);
   Answer<std::int32_t> StreamRead(const StreamCall& call);
   Answer<std::int32_t> StreamWrite(const StreamCall& call);
   // Releases the blob; what waits for it is closed.

@@ -2,6 +2,8 @@
 // exhausted answers kRefused and changes nothing; what is only known later is a status. What needs
 // memory comes before the operation exists.
 
+#include <utility>
+
 #include "base/check.h"
 #include "sketch/hub_state.h"
 #include "sketch/shared_copy.h"

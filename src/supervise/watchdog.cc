@@ -130,6 +130,11 @@ void Watchdog::NoteCancel(std::uint64_t key) {
       std::min(entry.kill_at, Deadline::After(clock_.Now(), entry.watch.grace + kSlack));
 }
 
+std::uint64_t Watchdog::kills() const {
+  const std::lock_guard lock(mutex_);  // a kill that is seen is counted
+  return kills_;
+}
+
 Deadline Watchdog::KillDue() {
   const std::lock_guard lock(mutex_);
   Deadline next = Deadline::Never();
@@ -139,7 +144,7 @@ Deadline Watchdog::KillDue() {
       // The pidfd names exactly this process; once it is reaped the call fails with ESRCH and hits
       // nobody.
       if (syscall(SYS_pidfd_send_signal, entry.watch.pidfd.get(), SIGKILL, nullptr, 0) == 0) {
-        kills_.fetch_add(1);
+        ++kills_;
         entry.fired = true;
       }
       entry.kill_at = Deadline::Never();

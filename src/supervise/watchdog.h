@@ -10,7 +10,6 @@
 #include <bulkhead/deadline.h>
 #include <bulkhead/result.h>
 
-#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -72,7 +71,7 @@ class Watchdog {
 
   Result<WatchGuard> Arm(Watch watch);
 
-  std::uint64_t kills() const { return kills_.load(); }
+  std::uint64_t kills() const;
 
  private:
   friend class WatchGuard;
@@ -97,9 +96,9 @@ class Watchdog {
   const Clock& clock_;
   EventFd wake_;
   UniqueFd epoll_;
-  std::atomic<std::uint64_t> kills_{0};
 
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
+  std::uint64_t kills_ = 0;
   std::map<std::uint64_t, Entry> entries_;
   std::uint64_t next_key_ = 1;
   Deadline planned_ = Deadline::Never();  // when the thread will wake by itself

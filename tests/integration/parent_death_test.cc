@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <fstream>
 #include <optional>
 #include <sstream>
 #include <string>
@@ -116,12 +117,21 @@ TEST_F(OneShot, S13CrashOfTheExactWorkerIsAnUnexpectedExit) {
   EXPECT_TRUE(worker->Gone());
 }
 
+// The first thread of a process waits in ppoll(2).
+bool IsPolling(pid_t pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/syscall");
+  int number = -1;
+  return file >> number && number == SYS_ppoll;
+}
+
 // The worker answered and left before the parent had anything to say to it: what the parent then
 // cannot send must not cost it what it has not read yet.
 TEST_F(OneShot, AnAnswerIsReadAlsoWhenTheStopCanNoLongerBeSent) {
   Program host({InnerRun(), "finish-soon", Worker("completes_when_parent_stops"), dir_.path()});
   const std::optional<WorkerIdentity> worker = AwaitExecuting(host);
   ASSERT_TRUE(worker);
+  // Stopped anywhere else it might read the answer before it looks at the clock.
+  ASSERT_TRUE(Eventually(kGoneBound, [&] { return IsPolling(host.pid()); }));
   host.Kill(SIGSTOP);
   EXPECT_TRUE(Eventually(kGoneBound, [&] {
     const std::optional<ProcessView> view = ViewProcess(worker->pid);
