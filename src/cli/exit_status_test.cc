@@ -16,7 +16,7 @@ struct Row {
 
 // Without a guest code, reason or signal.
 const std::vector<Row>& Rows() {
-  static const std::vector<Row> rows{
+  static const std::vector<Row> kRows{
       {OutcomeCode::kWorkerCompleted, 0},
       {OutcomeCode::kCancelled, 130},
       {OutcomeCode::kDeadlineExceeded, 124},
@@ -67,7 +67,7 @@ const std::vector<Row>& Rows() {
       {OutcomeCode::kOutOfMemory, 121},
       {OutcomeCode::kStdoutClosed, 141},
   };
-  return rows;
+  return kRows;
 }
 
 Outcome OutcomeOf(OutcomeCode code) {

@@ -18,9 +18,9 @@ namespace fs = std::filesystem;
 
 class ReportFile : public ::testing::Test {
  protected:
-  ReportFile() { fs::create_directories(dir_); }
+  void SetUp() override { fs::create_directories(dir_); }
 
-  ~ReportFile() override { fs::remove_all(dir_); }
+  void TearDown() override { fs::remove_all(dir_); }
 
   std::string Path(const std::string& name) const { return (dir_ / name).string(); }
 
