@@ -89,8 +89,8 @@ esac
 files=$(compiled <<<"$candidates")
 echo "clang-tidy: $(grep -c . <<<"$files" || true) files" >&2
 [ -n "$files" ] || exit 0
-# Test programs are short-lived and mostly one thread, and some are wrong on purpose: what these check
-# does not matter there.
+# Test programs are short-lived and mostly one thread, and some are wrong on purpose: what these
+# check does not matter there.
 readonly NOT_IN_TESTS=-performance-*,-concurrency-mt-unsafe,-cert-err33-c,-bugprone-use-after-move,\
 -bugprone-implicit-widening-of-multiplication-result,-clang-analyzer-cplusplus.Move,\
 -readability-function-cognitive-complexity,-android-cloexec-*,-cert-err34-c,\

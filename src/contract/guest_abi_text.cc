@@ -161,6 +161,8 @@ the memory meanwhile: what the host reads or stores is torn at most between byte
 
 ## Operations
 
+Kinds 20 to 29 and 35 to 48 are reserved and always refused.
+
 `operation_submit` starts one and gives a token; `operation_poll` consumes its result once it has
 ended; `operation_yield` waits for that. A token belongs to the thread that got it. Quotas refuse
 with 0; an unknown kind traps.

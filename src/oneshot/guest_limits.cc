@@ -86,6 +86,13 @@ void FillSketch(const RunRequest& request, wire::Execute& execute) {
 
 Status ValidateSketch(const RunRequest& request) {
   BH_TRY(request.sketch.Validate());
+  // Refused rather than ignored: somebody counts on them.
+  BH_TRY(Require(request.directories.empty() && request.limits.scratch_bytes == 0,
+                 "there are no directories"));
+  BH_TRY(Require(request.environment.empty() && request.arguments.size() <= 1,
+                 "there are no arguments and no environment"));
+  BH_TRY(
+      Require(request.stdin_from.kind == GuestStream::Kind::kNone, "there is no standard input"));
   return Require(request.limits.threads_max <= contract::kThreadsMax,
                  fmt::format("{} threads: 1 to {} are accepted", request.limits.threads_max,
                              contract::kThreadsMax));

@@ -17,6 +17,9 @@
 #include "support/bulkhead_test.h"
 #include "support/proc_view.h"
 #include "support/program.h"
+#include "support/sketch_module.h"
+#include "support/temp_dir.h"
+#include "support/wat.h"
 
 namespace bulkhead::test {
 namespace {
@@ -113,6 +116,46 @@ TEST_F(OneShot, S13CrashOfTheExactWorkerIsAnUnexpectedExit) {
   const std::vector<std::string> expected = {"code worker-unexpected-exit", "ledger 1 0 0 0 1 0",
                                              "done"};
   EXPECT_EQ(AwaitReport(host), expected);
+  EXPECT_EQ(host.Wait(), 0);
+  EXPECT_TRUE(worker->Gone());
+}
+
+// FX-wait: a sketch that nothing but a signal ends.
+std::vector<std::string> SketchHost(const std::string& mode, const TempDir& dir) {
+  std::vector<std::uint8_t> bytes = AssembleText(SketchText(SketchFixture("wait")));
+  for (const char c : SketchSections()) {
+    bytes.push_back(static_cast<std::uint8_t>(c));
+  }
+  const std::string module = dir.Write("wait.wasm", std::string(bytes.begin(), bytes.end()));
+  return {InnerRun(), mode, std::string(BH_BIN_DIR) + "/" + std::string(kWasmWorkerName),
+          dir.path(), module};
+}
+
+TEST_F(OneShot, S13CrashOfASketchsWorkerIsAnUnexpectedExit) {
+  if (!HaveWat2Wasm()) {
+    GTEST_SKIP() << "no wat2wasm";
+  }
+  Program host(SketchHost("finish", dir_));
+  const std::optional<WorkerIdentity> worker = AwaitExecuting(host);
+  ASSERT_TRUE(worker);
+  const UniqueFd pidfd(static_cast<int>(syscall(SYS_pidfd_open, worker->pid, 0)));
+  ASSERT_TRUE(StillRuns(worker->pid, worker->start_time));
+  ASSERT_EQ(syscall(SYS_pidfd_send_signal, pidfd.get(), SIGKILL, nullptr, 0), 0);
+  const std::vector<std::string> expected = {"code worker-unexpected-exit", "ledger 1 0 0 0 1 0",
+                                             "done"};
+  EXPECT_EQ(AwaitReport(host), expected);
+  EXPECT_EQ(host.Wait(), 0);
+  EXPECT_TRUE(worker->Gone());
+}
+
+TEST_F(OneShot, S14SketchsWorkersDoNotOutliveAHostThatExits) {
+  if (!HaveWat2Wasm()) {
+    GTEST_SKIP() << "no wat2wasm";
+  }
+  Program host(SketchHost("exit", dir_));
+  const std::optional<WorkerIdentity> worker = AwaitExecuting(host);
+  ASSERT_TRUE(worker);
+  host.WriteLine("go");
   EXPECT_EQ(host.Wait(), 0);
   EXPECT_TRUE(worker->Gone());
 }

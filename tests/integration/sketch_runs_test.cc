@@ -3,11 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "support/bulkhead_test.h"
+#include "support/proc_view.h"
 #include "support/program.h"
 #include "support/sketch_module.h"
 #include "support/wat.h"
@@ -166,6 +168,39 @@ TEST_F(OneShot, SketchLimitsAreChecked) {
   request = SketchRequest();
   request.limits.threads_max = 17;
   ExpectOutcome(Run(Fixture("empty"), request), "worker-invalid-configuration", kNothing);
+}
+
+TEST_F(OneShot, SketchesAreGrantedNothingTheyCannotSee) {
+  const std::pair<std::string_view, std::function<void(RunRequest&)>> rows[] = {
+      {"directories", [&](RunRequest& r) { r.directories.push_back({dir().path(), "/d", false}); }},
+      {"directories", [](RunRequest& r) { r.limits.scratch_bytes = 1 << 20; }},
+      {"environment", [](RunRequest& r) { r.environment = {"A=B"}; }},
+      {"arguments", [](RunRequest& r) { r.arguments = {"guest", "more"}; }},
+      {"standard input", [](RunRequest& r) { r.stdin_from = GuestStream::Descriptor(0); }},
+  };
+  for (const auto& [says, spoil] : rows) {
+    RunRequest request = SketchRequest();
+    spoil(request);
+    const RunReport report = Run(Fixture("empty"), request);
+    ExpectOutcome(report, "worker-invalid-configuration", kNothing);
+    EXPECT_NE(report.diagnostic.find(says), std::string::npos) << report.diagnostic;
+  }
+}
+
+// Nothing grows with the number of runs.
+TEST_F(OneShot, SketchN19AThousandRunsLeaveNothingBehind) {
+  constexpr std::uint64_t kRuns = 1000;
+  const AdmittedModule module = Sketch({.start = "(drop (call $threadspawn (i32.const 0)))"});
+  ExpectOutcome(Run(module, SketchRequest()), "worker-completed");
+  const auto descriptors = OpenDescriptors();
+  const std::size_t threads = ThreadCount();
+  for (std::uint64_t round = 0; round < kRuns; ++round) {
+    ASSERT_TRUE(Run(module, SketchRequest()).outcome.completed());
+  }
+  EXPECT_EQ(OpenDescriptors(), descriptors);
+  EXPECT_EQ(ThreadCount(), threads);
+  EXPECT_EQ(runtime().snapshot().workers.spawned, kRuns + 1);
+  EXPECT_EQ(runtime().snapshot().workers.reaped, kRuns + 1);
 }
 
 TEST_F(OneShot, SketchModulesAreRefusedBeforeAnyProcess) {

@@ -1,5 +1,5 @@
-// A host program that holds a worker, for tests that kill one of the two:  inner_run MODE WORKER
-// DIRECTORY
+// A host program that holds a worker, for tests that kill one of the two:
+//   inner_run MODE WORKER DIRECTORY [SKETCH.wasm]
 //
 // Prints one line per stage ("stage <name> <worker pid> <worker start time>"), then does what MODE
 // says:
@@ -68,11 +68,14 @@ void Report(const RunReport& report, std::unique_ptr<Runtime> runtime, const Lea
   Say("done");
 }
 
-int Main(const std::string& mode, RunRequest request) {
+AdmittedModule Load(const std::string& path) {
+  return ModuleSource::FromFile(path, ModulePolicy::kModuleBytesCeiling).value().Admit({}).value();
+}
+
+int Main(const std::string& mode, const AdmittedModule& module, RunRequest request) {
   if (mode == "finish-soon") {
     request.limits.deadline = std::chrono::seconds(1);
   }
-  const AdmittedModule module = EmptyModule();
   const LeakGuard guard;
   StagePrinter printer;
   RuntimeOptions options;
@@ -101,9 +104,15 @@ int Main(const std::string& mode, RunRequest request) {
 }  // namespace bulkhead::test
 
 int main(int argc, char** argv) {
-  if (argc != 4) {
-    std::fputs("usage: inner_run MODE WORKER DIRECTORY\n", stderr);
+  if (argc != 4 && argc != 5) {
+    std::fputs("usage: inner_run MODE WORKER DIRECTORY [SKETCH.wasm]\n", stderr);
     return 2;
   }
-  return bulkhead::test::Main(argv[1], bulkhead::test::MakeRequest(argv[2], argv[3]));
+  bulkhead::RunRequest request = bulkhead::test::MakeRequest(argv[2], argv[3]);
+  if (argc == 5) {
+    request.directories.clear();  // a sketch has none
+  }
+  const bulkhead::AdmittedModule module =
+      argc == 5 ? bulkhead::test::Load(argv[4]) : bulkhead::test::EmptyModule();
+  return bulkhead::test::Main(argv[1], module, request);
 }
