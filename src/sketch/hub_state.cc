@@ -26,13 +26,14 @@ std::optional<Trap> CheckRange(const StreamCall& call) {
 // ---- guest calls ----
 
 std::int64_t HubState::Poll(Owner owner, Token token) {
-  const OperationPtr operation = FindOperation(owner, token);
-  if (!operation || operation->kind == Kind::kBlobRead) {
+  const OperationPtr& found = FindOperation(owner, token);
+  if (!found || found->kind == Kind::kBlobRead) {
     return kPackedError;
   }
-  if (operation->pending()) {
+  if (found->pending()) {
     return Packed(0, OperationStatus::kPending);
   }
+  const OperationPtr operation = found;  // it leaves the table before it is done with
   const std::int64_t result = Packed(operation->payload, operation->status);
   DropOperation(*operation);
   return result;
@@ -243,9 +244,10 @@ HubSnapshot HubState::Snapshot() const {
 
 // ---- steps ----
 
-HubState::OperationPtr HubState::FindOperation(Owner owner, Token token) const {
+const HubState::OperationPtr& HubState::FindOperation(Owner owner, Token token) const {
+  static const OperationPtr kNone;
   const auto found = operations_.find(token);
-  return found != operations_.end() && found->second->owner == owner ? found->second : nullptr;
+  return found != operations_.end() && found->second->owner == owner ? found->second : kNone;
 }
 
 HubState::OperationPtr HubState::AddOperation(const Submission& call, Token target) {

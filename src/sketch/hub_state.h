@@ -175,7 +175,8 @@ class HubState {
   bool MayCommit(Owner owner, Token blob);
 
   // ---- hub_state.cc ----
-  OperationPtr FindOperation(Owner owner, Token token) const;
+  // Empty: not the owner's. As long-lived as the operation's place in the table.
+  const OperationPtr& FindOperation(Owner owner, Token token) const;
 
   bool HasSlot() const { return operations_.size() < kOperationsMax; }
 

@@ -82,10 +82,12 @@ std::uint64_t RunChild(GuestProgram& program, const ThreadStart& start) {
   return execution.fuel_left;
 }
 
-Result<std::unique_ptr<sketch::Hub>> MakeHub(worker::RunRequest& request) {
+Result<std::unique_ptr<sketch::Hub>> MakeHub(worker::RunRequest& request,
+                                             const sketch::CommitHooks& hooks) {
   static const MonotonicClock kClock;
   const wire::BlobLimits& blobs = request.execute.blobs;
   sketch::HubConfig config;
+  config.hooks = hooks;
   config.limits = {.chunk_bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(
                        blobs.chunk_bytes, std::numeric_limits<std::uint32_t>::max())),
                    .blob_bytes = blobs.blob_bytes,
@@ -120,7 +122,8 @@ void AllowThreads(GuestProgram& program) {
 
 }  // namespace
 
-WasmRunHandler::WasmRunHandler() : scarce_address_space_(AddressSpaceIsLimited()) {}
+WasmRunHandler::WasmRunHandler(sketch::CommitHooks hooks)
+    : hooks_(std::move(hooks)), scarce_address_space_(AddressSpaceIsLimited()) {}
 
 Result<std::size_t> WasmRunHandler::GuestThreadStackBytes(const wire::Execute& execute) {
   if (execute.mode == wire::Mode::kConvertText) {
@@ -171,7 +174,7 @@ std::optional<wire::Terminal> WasmRunHandler::Prepare(worker::RunRequest& reques
                                                                 : Refused(linked.error());
   }
   if (program_.sketch()) {
-    Result<std::unique_ptr<sketch::Hub>> hub = MakeHub(request);
+    Result<std::unique_ptr<sketch::Hub>> hub = MakeHub(request, hooks_);
     if (!hub) {
       return WorkerFailure(hub.error());
     }
@@ -227,9 +230,9 @@ void WasmRunHandler::Interrupt(worker::StopCause cause) noexcept {
   }
 }
 
-void WasmWorkerMain() {
+void WasmWorkerMain(sketch::CommitHooks hooks) {
   // Never destroyed, see RunHandler.
-  worker::WorkerMain(*new WasmRunHandler);
+  worker::WorkerMain(*new WasmRunHandler(std::move(hooks)));
 }
 
 }  // namespace bulkhead::wasm

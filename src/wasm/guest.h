@@ -10,7 +10,8 @@ namespace bulkhead::wasm {
 
 class WasmRunHandler final : public worker::RunHandler {
  public:
-  WasmRunHandler();
+  // `hooks` are for tests: a program that passes any is no worker to be trusted.
+  explicit WasmRunHandler(sketch::CommitHooks hooks = {});
 
   Result<std::size_t> GuestThreadStackBytes(const wire::Execute& execute) override;
   wire::Terminal Run(worker::RunRequest request, worker::RunControl& control) override;
@@ -20,6 +21,7 @@ class WasmRunHandler final : public worker::RunHandler {
   wire::Terminal RunGuest(worker::RunRequest request, worker::RunControl& control);
   std::optional<wire::Terminal> Prepare(worker::RunRequest& request);
 
+  const sketch::CommitHooks hooks_;
   const bool scarce_address_space_;  // asked before the lock-down, which forbids the question
   // Made before RunControl::Begin and kept until the process ends: Interrupt may come at any time
   // after it, and taking an engine down costs time that buys nothing.
@@ -27,6 +29,6 @@ class WasmRunHandler final : public worker::RunHandler {
 };
 
 // A worker program's main: serves one run and exits.
-[[noreturn]] void WasmWorkerMain();
+[[noreturn]] void WasmWorkerMain(sketch::CommitHooks hooks = {});
 
 }  // namespace bulkhead::wasm

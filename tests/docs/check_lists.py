@@ -57,12 +57,13 @@ def main():
     admission = [file for file in (src / "admission").glob("*.cc")
                  if not file.name.endswith("_test.cc")]
     messages = list((src / "wire").glob("messages_*.h"))
+    sketch_header = root / "include" / "bulkhead" / "sketch_limits.h"
     run_header = root / "include" / "bulkhead" / "run.h"
     codes = (found(r'CodeRow\{OutcomeCode::\w+,\s+"([a-z-]+)"', src / "supervise" / "outcome.cc") |
              found(r'Refus(?:e|ed|al)[({]\s*"([a-z0-9-]+)"', *admission) |
              found(r'CountBound k\w+ = \{"[^"]+",\s*"([a-z-]+)"', *admission))
     operations = (found(r'json\["(\w+)"\]', src / "cli" / "report_json.cc") |
-                  fields(run_header, "RunLimits") | fields(run_header, "WorkerConfig"))
+                  fields(run_header, "RunLimits") | fields(sketch_header, "SketchLimits") | fields(run_header, "WorkerConfig"))
     problems = [*missing_names(docs / "outcomes.md", codes),
                 *missing_names(docs / "protocol.md",
                                found(r"(?:struct|enum class) (\w+)", *messages) |

@@ -187,6 +187,57 @@ TEST_F(OneShot, SketchesAreGrantedNothingTheyCannotSee) {
   }
 }
 
+// A blob with "guest exact output", sealed and committed.
+SketchParts Commits() {
+  const auto wait = [](std::string_view call) {
+    return std::string("(local.set $op ") + std::string(call) +
+           ") (drop (call $operation_yield (local.get $op)))"
+           "(local.set $op (call $operation_poll (local.get $op)))";
+  };
+  SketchParts parts;
+  parts.operations = true;
+  parts.start = "(call $produce)";
+  parts.extra =
+      "(data $text \"guest exact output\") (func $produce (local $op i64) (local $blob i64)"
+      "(memory.init $text (i32.const 4096) (i32.const 0) (i32.const 18))" +
+      wait("(call $operation_submit (i32.const 5) (i64.const 0) (i64.const 0))") +
+      "(local.set $blob (i64.shr_u (local.get $op) (i64.const 8)))" +
+      wait("(call $operation_submit (i32.const 6) (local.get $blob) (i64.const 0x1200001000))") +
+      wait("(call $operation_submit (i32.const 9) (local.get $blob) (i64.const 0))") +
+      wait(
+          "(call $operation_submit (i32.const 10) (local.get $blob)"
+          "  (call $operation_submit (i32.const 11) (i64.const 0) (i64.const 0)))") +
+      "(if (i64.ne (i64.and (local.get $op) (i64.const 255)) (i64.const 1)) (then unreachable)))";
+  return parts;
+}
+
+TEST_F(OneShot, SketchS11TheOutputIsPublished) {
+  const RunReport report = Run(Sketch(Commits()), WithOutput());
+  ExpectOutcome(report, "worker-completed", kClean);
+  ExpectPublished("guest exact output");
+}
+
+// The worker stops itself (SIGSTOP) when all is written and the commit is about to be complete.
+TEST_F(OneShot, SketchS12ACancelInTheMiddleOfACommitPublishesNothing) {
+  RunRequest request = WithOutput();
+  request.worker.executable = WorkerPath("stops_before_commit");
+  request.worker.check_build_id = false;
+  request.worker.grace = kShortGrace;
+  RunHandle run = StartRun(runtime(), Sketch(Commits()), request).value();
+  const std::optional<RunEvent> executing = stages().WaitFor(Stage::kExecute);
+  ASSERT_TRUE(executing);
+  EXPECT_TRUE(Eventually(milliseconds(20'000), [&] {
+    const std::optional<ProcessView> worker = ViewProcess(executing->worker_pid);
+    return worker && worker->state == 'T';
+  }));
+  EXPECT_EQ(ReadFile(Destination()), "original");
+  run.Cancel();
+  const RunReport report = run.Wait();
+  CheckAfterRun(report);
+  ExpectOutcome(report, "forced-containment-cancelled", kForcedAfterGrace);
+  ExpectDestinationUntouched();
+}
+
 // Nothing grows with the number of runs.
 TEST_F(OneShot, SketchN19AThousandRunsLeaveNothingBehind) {
   constexpr std::uint64_t kRuns = 1000;
