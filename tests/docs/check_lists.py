@@ -63,7 +63,8 @@ def main():
              found(r'Refus(?:e|ed|al)[({]\s*"([a-z0-9-]+)"', *admission) |
              found(r'CountBound k\w+ = \{"[^"]+",\s*"([a-z-]+)"', *admission))
     operations = (found(r'json\["(\w+)"\]', src / "cli" / "report_json.cc") |
-                  fields(run_header, "RunLimits") | fields(sketch_header, "SketchLimits") | fields(run_header, "WorkerConfig"))
+                  fields(run_header, "RunLimits") | fields(run_header, "WorkerConfig") |
+                  fields(sketch_header, "SketchLimits"))
     problems = [*missing_names(docs / "outcomes.md", codes),
                 *missing_names(docs / "protocol.md",
                                found(r"(?:struct|enum class) (\w+)", *messages) |
