@@ -45,6 +45,7 @@ int ExitStatusOf(const Outcome& outcome, int signal) {
     case OutcomeCode::kThreadedProfileRequired:
       return kExitRefused;
     case OutcomeCode::kTrapped:
+    case OutcomeCode::kWorkerChildFailure:  // it is the guest that failed
     case OutcomeCode::kChildTrapped:
     case OutcomeCode::kChildPanicked:
     case OutcomeCode::kChildOutcomes:
@@ -67,7 +68,6 @@ int ExitStatusOf(const Outcome& outcome, int signal) {
     case OutcomeCode::kWorkerUnexpectedExit:
     case OutcomeCode::kWorkerContainmentCleanup:
     case OutcomeCode::kWorkerLingered:
-    case OutcomeCode::kWorkerChildFailure:
     case OutcomeCode::kWorkerReportedFailure:
     case OutcomeCode::kWorkerForcedContainment:
     case OutcomeCode::kWorkerOutputGrant:

@@ -57,7 +57,7 @@ const std::vector<Row>& Rows() {
       {OutcomeCode::kWorkerUnexpectedExit, 125},
       {OutcomeCode::kWorkerContainmentCleanup, 125},
       {OutcomeCode::kWorkerLingered, 125},
-      {OutcomeCode::kWorkerChildFailure, 125},
+      {OutcomeCode::kWorkerChildFailure, 134},
       {OutcomeCode::kWorkerReportedFailure, 125},
       {OutcomeCode::kWorkerForcedContainment, 125},
       {OutcomeCode::kWorkerOutputGrant, 125},

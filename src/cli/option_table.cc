@@ -261,7 +261,7 @@ constexpr std::array kExitStatuses{
     ExitStatusSpec{"129", "cancelled by SIGHUP"},
     ExitStatusSpec{"130",
                    "cancelled by SIGINT (Ctrl-C); a second signal of any kind ends the grace"},
-    ExitStatusSpec{"134", "the guest trapped"},
+    ExitStatusSpec{"134", "the guest trapped, or a thread of a sketch failed"},
     ExitStatusSpec{"141", "the reader of standard output left before the guest was done"},
     ExitStatusSpec{"143", "cancelled by SIGTERM"},
 };

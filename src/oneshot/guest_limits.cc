@@ -12,7 +12,7 @@ namespace {
 
 Status Require(bool legal, std::string_view rule) {
   if (!legal) {
-    return Fail(ErrorCode::kInvalidArgument, fmt::format("sketch limits: {}", rule));
+    return Fail(ErrorCode::kInvalidArgument, fmt::format("profile sketch: {}", rule));
   }
   return {};
 }
@@ -88,11 +88,11 @@ Status ValidateSketch(const RunRequest& request) {
   BH_TRY(request.sketch.Validate());
   // Refused rather than ignored: somebody counts on them.
   BH_TRY(Require(request.directories.empty() && request.limits.scratch_bytes == 0,
-                 "there are no directories"));
+                 "the guest sees no directories and no scratch space"));
   BH_TRY(Require(request.environment.empty() && request.arguments.size() <= 1,
-                 "there are no arguments and no environment"));
+                 "the guest sees no arguments and no environment"));
   BH_TRY(
-      Require(request.stdin_from.kind == GuestStream::Kind::kNone, "there is no standard input"));
+      Require(request.stdin_from.kind == GuestStream::Kind::kNone, "the guest sees no standard input"));
   return Require(request.limits.threads_max <= contract::kThreadsMax,
                  fmt::format("{} threads: 1 to {} are accepted", request.limits.threads_max,
                              contract::kThreadsMax));
