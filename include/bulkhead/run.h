@@ -142,6 +142,7 @@ struct RunReport {
   std::string stderr_captured;
   std::string worker_stderr_tail;  // what the worker program itself said, at most 64 KiB, printable
   std::string diagnostic;          // one or two sentences; at most 1 KiB + our own
+  std::string trace;  // of a worker made for tests; empty: there is none, or it was lost in a kill
   int worker_pid = 0;
   std::string worker_exit;  // "exit 0", "signal 9 (SIGKILL)", "" if none was observed
 };

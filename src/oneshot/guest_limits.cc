@@ -91,8 +91,8 @@ Status ValidateSketch(const RunRequest& request) {
                  "the guest sees no directories and no scratch space"));
   BH_TRY(Require(request.environment.empty() && request.arguments.size() <= 1,
                  "the guest sees no arguments and no environment"));
-  BH_TRY(
-      Require(request.stdin_from.kind == GuestStream::Kind::kNone, "the guest sees no standard input"));
+  BH_TRY(Require(request.stdin_from.kind == GuestStream::Kind::kNone,
+                 "the guest sees no standard input"));
   return Require(request.limits.threads_max <= contract::kThreadsMax,
                  fmt::format("{} threads: 1 to {} are accepted", request.limits.threads_max,
                              contract::kThreadsMax));

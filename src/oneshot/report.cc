@@ -119,6 +119,7 @@ void FillFromExchange(supervise::ExchangeResult& result, supervise::Exchange& ex
                             result.ack.mechanisms.end());
   report.cpu = result.use.cpu;
   report.memory_peak_bytes = result.use.rss_bytes_peak;
+  report.trace = result.trace;
   report.worker_stderr_tail = result.facts.worker_stderr;
   if (result.facts.exit) {
     report.worker_exit = DescribeExit(*result.facts.exit);

@@ -122,7 +122,7 @@ void AllowThreads(GuestProgram& program) {
 
 }  // namespace
 
-WasmRunHandler::WasmRunHandler(sketch::CommitHooks hooks)
+WasmRunHandler::WasmRunHandler(TestHooks hooks)
     : hooks_(std::move(hooks)), scarce_address_space_(AddressSpaceIsLimited()) {}
 
 Result<std::size_t> WasmRunHandler::GuestThreadStackBytes(const wire::Execute& execute) {
@@ -174,11 +174,14 @@ std::optional<wire::Terminal> WasmRunHandler::Prepare(worker::RunRequest& reques
                                                                 : Refused(linked.error());
   }
   if (program_.sketch()) {
-    Result<std::unique_ptr<sketch::Hub>> hub = MakeHub(request, hooks_);
+    Result<std::unique_ptr<sketch::Hub>> hub = MakeHub(request, hooks_.commit);
     if (!hub) {
       return WorkerFailure(hub.error());
     }
     program_.hub = *std::move(hub);
+    if (hooks_.trace) {
+      program_.trace.emplace();
+    }
     return std::nullopt;
   }
   Result<std::unique_ptr<wasi::Wasi>> wasi = MakeWasi(request, program_.control->stop_event());
@@ -213,6 +216,9 @@ wire::Terminal WasmRunHandler::RunGuest(worker::RunRequest request, worker::RunC
   if (program_.sketch()) {
     CloseSketch(program_);
   }
+  if (program_.trace) {
+    control.SetTrace(program_.trace->Text(program_.hub->Snapshot()));
+  }
   wire::Terminal terminal = EndedBy(execution, program_, 0);
   terminal.facts.fuel_used = program_.metered() ? fuel - execution.fuel_left : 0;
   terminal.facts.instantiate_us = static_cast<std::uint64_t>(execution.instantiate_time.count());
@@ -230,7 +236,7 @@ void WasmRunHandler::Interrupt(worker::StopCause cause) noexcept {
   }
 }
 
-void WasmWorkerMain(sketch::CommitHooks hooks) {
+void WasmWorkerMain(TestHooks hooks) {
   // Never destroyed, see RunHandler.
   worker::WorkerMain(*new WasmRunHandler(std::move(hooks)));
 }

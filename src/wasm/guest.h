@@ -8,10 +8,15 @@
 
 namespace bulkhead::wasm {
 
+// For the workers of tests: a program that passes any is no worker to be trusted.
+struct TestHooks {
+  sketch::CommitHooks commit = {};
+  bool trace = false;  // report what a sketch calls
+};
+
 class WasmRunHandler final : public worker::RunHandler {
  public:
-  // `hooks` are for tests: a program that passes any is no worker to be trusted.
-  explicit WasmRunHandler(sketch::CommitHooks hooks = {});
+  explicit WasmRunHandler(TestHooks hooks = {});
 
   Result<std::size_t> GuestThreadStackBytes(const wire::Execute& execute) override;
   wire::Terminal Run(worker::RunRequest request, worker::RunControl& control) override;
@@ -21,7 +26,7 @@ class WasmRunHandler final : public worker::RunHandler {
   wire::Terminal RunGuest(worker::RunRequest request, worker::RunControl& control);
   std::optional<wire::Terminal> Prepare(worker::RunRequest& request);
 
-  const sketch::CommitHooks hooks_;
+  const TestHooks hooks_;
   const bool scarce_address_space_;  // asked before the lock-down, which forbids the question
   // Made before RunControl::Begin and kept until the process ends: Interrupt may come at any time
   // after it, and taking an engine down costs time that buys nothing.
@@ -29,6 +34,6 @@ class WasmRunHandler final : public worker::RunHandler {
 };
 
 // A worker program's main: serves one run and exits.
-[[noreturn]] void WasmWorkerMain(sketch::CommitHooks hooks = {});
+[[noreturn]] void WasmWorkerMain(TestHooks hooks = {});
 
 }  // namespace bulkhead::wasm

@@ -13,6 +13,7 @@
 #include "wasm/handles.h"
 #include "wasm/linear_memory.h"
 #include "wasm/thread_group.h"
+#include "wasm/trace_log.h"
 #include "worker/run_handler.h"
 
 namespace bulkhead::wasm {
@@ -27,6 +28,7 @@ struct GuestProgram {
   InstancePre linked;
   std::unique_ptr<wasi::Wasi> wasi;    // not in the sketch profile
   std::unique_ptr<sketch::Hub> hub;    // in the sketch profile only
+  std::optional<TraceLog> trace;       // in the workers of tests only
   std::optional<ThreadGroup> threads;  // nothing in the profile without threads
 
   bool sketch() const { return execute.profile == wire::GuestProfile::kSketch; }

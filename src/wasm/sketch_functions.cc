@@ -156,6 +156,10 @@ wasm_trap_t* CallSketchFunction(void* import, wasmtime_caller_t* caller, wasmtim
   auto& context =
       *static_cast<HostContext*>(wasmtime_context_get_data(wasmtime_caller_context(caller)));
   try {
+    if (context.program->trace) {
+      const bool submits = called.function == Function::kOperationSubmit;
+      context.program->trace->Note(called.name, context.thread, submits ? slots[0].i32 : 0);
+    }
     return Perform(called.function, {context, MemoryOf(caller, context), slots});
   } catch (const std::bad_alloc&) {
     return MakeTrap("the host is out of memory");

@@ -40,12 +40,17 @@ std::optional<std::chrono::microseconds> RunControl::began() const {
   return began_;
 }
 
+void RunControl::SetTrace(std::string text) {
+  const std::lock_guard lock(mutex_);
+  trace_ = std::move(text);
+}
+
 void RunControl::EndNow(wire::Terminal terminal) {
-  End({std::move(terminal), true});
+  End({std::move(terminal), {}, true});
 }
 
 void RunControl::Finish(wire::Terminal terminal) {
-  End({std::move(terminal), false});
+  End({std::move(terminal), {}, false});
 }
 
 std::optional<RunEnd> RunControl::TakeEnd() {
@@ -58,6 +63,7 @@ void RunControl::End(RunEnd end) {
   if (!ended_) {
     ended_ = true;
     end_ = std::move(end);
+    end_->trace = std::move(trace_);
     progress_.Signal();
   }
 }

@@ -26,6 +26,7 @@ enum class StopCause : std::uint8_t { kCancelled, kDeadlineExceeded };
 // How a run ended.
 struct RunEnd {
   wire::Terminal terminal;
+  std::string trace;          // for tests: goes out before the terminal unless empty
   bool threads_left = false;  // the handler still runs: the process has to end without it
 };
 
@@ -42,6 +43,9 @@ class RunControl {
   std::optional<StopCause> stop() const;
   // The run is over, whatever the handler and other guest threads still do. The first end counts.
   void EndNow(wire::Terminal terminal);
+
+  // What the run did, for tests: before its end.
+  void SetTrace(std::string text);
 
   // Readable once a stop is decided; for host calls that wait.
   BorrowedFd stop_event() const { return stop_event_.fd(); }
@@ -69,6 +73,7 @@ class RunControl {
   std::optional<StopCause> stop_;
   std::optional<std::chrono::microseconds> began_;
   bool ended_ = false;
+  std::string trace_;
   std::optional<RunEnd> end_;
 };
 

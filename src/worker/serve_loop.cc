@@ -100,7 +100,7 @@ class ServeLoop {
       }
       // Compiling cannot be interrupted, and nothing of the guest has run: end without it.
       if (const std::optional<StopCause> stop = control_.stop(); stop && !control_.began()) {
-        return RunEnd{MakeTerminal(KindOf(*stop)), true};
+        return RunEnd{MakeTerminal(KindOf(*stop)), {}, true};
       }
     }
   }
@@ -205,6 +205,9 @@ Status ServeRun(wire::Channel& channel, wire::MessageId id, RunHandler& handler,
   RunEnd end = BH_TRY(loop.WaitForEnd(time_for_guest));
   if (!end.threads_left) {
     thread->Join();
+  }
+  if (!end.trace.empty()) {
+    BH_TRY(SendFully(channel, id, wire::Trace{std::move(end.trace)}));
   }
   // NOLINTNEXTLINE(clang-analyzer-cplusplus.NewDeleteLeaks): see above
   return SendFully(channel, id, FitForTheWire(std::move(end.terminal)));

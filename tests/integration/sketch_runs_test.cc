@@ -2,6 +2,7 @@
 // with their ledger and file-system columns.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <functional>
 #include <string>
@@ -236,6 +237,43 @@ TEST_F(OneShot, SketchS12ACancelInTheMiddleOfACommitPublishesNothing) {
   CheckAfterRun(report);
   ExpectOutcome(report, "forced-containment-cancelled", kForcedAfterGrace);
   ExpectDestinationUntouched();
+}
+
+TEST_F(OneShot, SketchTracesSayWhatWasCalledAndWhatIsLeft) {
+  RunRequest request = WithOutput();
+  request.worker.executable = WorkerPath("traces_calls");
+  request.worker.check_build_id = false;
+  const RunReport report = Run(Sketch(Commits()), request);
+  ExpectOutcome(report, "worker-completed", kClean);
+  std::size_t at = 0;
+  for (const char* called :
+       {"operation_submit us=", "op=5\n", "operation_yield us=", "operation_poll us=", "op=6\n",
+        "op=9\n", "op=11\n", "op=10\n", "omitted 0\n",
+        "counters operations=0 resources=0 blobs=0 timers=0 "
+        "retained=0 retained-peak=18 outputs=1\n"}) {
+    at = report.trace.find(called, at);
+    ASSERT_NE(at, std::string::npos) << called << " is not in\n" << report.trace;
+  }
+  const SketchParts busy = {
+      .start =
+          "(local.set $i (i32.const 600)) (loop $again (call $kernel_yield)"
+          "(br_if $again (local.tee $i (i32.sub (local.get $i) (i32.const 1)))))"};
+  request.output.reset();
+  const RunReport bounded = Run(Sketch(busy), request);
+  ExpectOutcome(bounded, "worker-completed", kClean);
+  EXPECT_NE(bounded.trace.find("omitted 88\n"), std::string::npos);
+  EXPECT_EQ(std::count(bounded.trace.begin(), bounded.trace.end(), '\n'), 514);
+}
+
+TEST_F(OneShot, SketchTracesOfKilledWorkersAreAbsent) {
+  RunRequest request = WithLongFuel();
+  request.worker.executable = WorkerPath("traces_calls");
+  request.worker.check_build_id = false;
+  request.worker.grace = kShortGrace;
+  const RunReport report = RunCancelledInExecute(Fixture("wait"), request);
+  ExpectOutcome(report, "forced-containment-cancelled", kForcedAfterGrace);
+  EXPECT_EQ(report.trace, "");
+  EXPECT_EQ(Run(Fixture("empty"), SketchRequest()).trace, "");
 }
 
 // Nothing grows with the number of runs.

@@ -5,8 +5,8 @@
 #include "wasm/guest.h"
 
 int main() {
-  bulkhead::sketch::CommitHooks hooks;
-  hooks.before_complete = [] {
+  bulkhead::wasm::TestHooks hooks;
+  hooks.commit.before_complete = [] {
     raise(SIGSTOP);
     return 0;
   };
