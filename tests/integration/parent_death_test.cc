@@ -81,7 +81,7 @@ class OneShot : public testing::Test {
   void SetUp() override { ASSERT_EQ(prctl(PR_SET_CHILD_SUBREAPER, 1), 0); }
 
   void TearDown() override {
-    EXPECT_TRUE(Eventually(kGoneBound, [this] { return !OrphanRuns(); }))
+    EXPECT_TRUE(Eventually(kGoneBound, [] { return !OrphanRuns(); }))
         << "an orphan is still running";
     prctl(PR_SET_CHILD_SUBREAPER, 0);
   }
