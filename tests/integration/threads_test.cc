@@ -60,7 +60,7 @@ TEST_F(OneShot, DifferentEndsDoNotDisturbEachOther) {
       {"crash_segv", "worker-unexpected-exit"},
       {"answers_cancelled", "cancelled"},
       {"ignores_cancel", "forced-containment-cancelled"},
-      {"forks_setsid", "worker-completed"},
+      {"forks_child", "worker-completed"},
   };
   const auto kind_of = [&](int i) { return kinds[static_cast<std::size_t>(i) % kinds.size()]; };
   std::ptrdiff_t executing = 0;
