@@ -1,6 +1,7 @@
 // Real guests with threads, profile wasi-threads, through the whole product.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <string>
@@ -8,6 +9,7 @@
 
 #include "support/bulkhead_test.h"
 #include "support/program.h"
+#include "support/streams.h"
 #include "support/wat.h"
 
 namespace bulkhead::test {
@@ -36,6 +38,8 @@ class OneShot : public BulkheadTest {
         R"((module
           (import "wasi" "thread-spawn" (func $spawn (param i32) (result i32)))
           (import "wasi_snapshot_preview1" "proc_exit" (func $exit (param i32)))
+          (import "wasi_snapshot_preview1" "fd_write"
+            (func $write (param i32 i32 i32 i32) (result i32)))
           (import "env" "memory" (memory {}))
           (func (export "_start") (local $i i32) {})
           (func (export "wasi_thread_start") (param $id i32) (param $argument i32) {})))",
@@ -94,13 +98,27 @@ TEST_F(Case, TrapsOfThreadsAreNotLost) {
 
 TEST_F(Case, G02AtomicWaitNeedsForceAndGetsIt) {
   RunRequest request = GuestRequest();
-  request.limits.deadline = milliseconds(500);
-  request.worker.grace = milliseconds(200);
+  request.worker.grace = kShortGrace;
+  request.limits.deadline = seconds(1);  // by then it waits
   const RunReport report = Run(Threaded(kWaitForever, ""), request);
   ExpectOutcome(report, "forced-containment-deadline-exceeded", kForcedAfterGrace);
   EXPECT_LT(report.elapsed, seconds(10));
-  ExpectOutcome(RunCancelledInExecute(Threaded(kWaitForever, ""), request),
-                "forced-containment-cancelled", kForcedAfterGrace);
+
+  // Between the byte it writes and the wait nothing looks whether it is to stop.
+  Pipe said = MakePipe();
+  request.limits.deadline = kLongDeadline;
+  request.stdout_to = GuestStream::Descriptor(said.writer.get());
+  const std::string says_and_waits = fmt::format(
+      "(i32.store (i32.const 0) (i32.const 64)) (i32.store (i32.const 4) (i32.const 1))"
+      "(drop (call $write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 8))) {}",
+      kWaitForever);
+  RunHandle run = StartRun(runtime(), Threaded(says_and_waits, ""), request).value();
+  char byte = 0;
+  EXPECT_EQ(read(said.reader.get(), &byte, 1), 1);
+  run.Cancel();
+  const RunReport cancelled = run.Wait();
+  CheckAfterRun(cancelled);
+  ExpectOutcome(cancelled, "forced-containment-cancelled", kForcedAfterGrace);
 }
 
 TEST_F(OneShot, AStopIsCooperativeWhereOneThreadCanAnswer) {
