@@ -246,11 +246,11 @@ TEST_F(OneShot, SketchTracesSayWhatWasCalledAndWhatIsLeft) {
   const RunReport report = Run(Sketch(Commits()), request);
   ExpectOutcome(report, "worker-completed", kClean);
   std::size_t at = 0;
+  constexpr const char* kCounters =
+      "counters operations=0 resources=0 blobs=0 timers=0 retained=0 retained-peak=18 outputs=1\n";
   for (const char* called :
        {"operation_submit us=", "op=5\n", "operation_yield us=", "operation_poll us=", "op=6\n",
-        "op=9\n", "op=11\n", "op=10\n", "omitted 0\n",
-        "counters operations=0 resources=0 blobs=0 timers=0 "
-        "retained=0 retained-peak=18 outputs=1\n"}) {
+        "op=9\n", "op=11\n", "op=10\n", "omitted 0\n", kCounters}) {
     at = report.trace.find(called, at);
     ASSERT_NE(at, std::string::npos) << called << " is not in\n" << report.trace;
   }
