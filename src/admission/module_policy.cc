@@ -61,7 +61,12 @@ class CommonChecker : public PolicyChecker {
   using PolicyChecker::PolicyChecker;
 
   void Run(Profile profile) {
-    CheckMemories();
+    for (std::size_t i = 0; i < scan().memories.size(); ++i) {
+      CheckMemory(i);
+    }
+    if (profile != Profile::kSketch) {  // has a fixed memory: CheckSketch compares that
+      CheckBeginning();
+    }
     if (policy().profile != Profile::kAuto && policy().profile != profile) {
       Refuse("profile-mismatch", fmt::format("the module has profile '{}', '{}' was asked for",
                                              ProfileName(profile), ProfileName(policy().profile)));
@@ -69,11 +74,10 @@ class CommonChecker : public PolicyChecker {
   }
 
  private:
-  void CheckMemories() {
+  void CheckBeginning() {
     std::uint64_t bytes = 0;
-    for (std::size_t i = 0; i < scan().memories.size(); ++i) {
-      CheckMemory(i);
-      const std::uint64_t more = MinimumBytes(scan().memories[i]);
+    for (const MemoryType& memory : scan().memories) {
+      const std::uint64_t more = MinimumBytes(memory);
       bytes = more > kBytesUnbounded - bytes ? kBytesUnbounded : bytes + more;
     }
     if (bytes > policy().memory_bytes_max) {

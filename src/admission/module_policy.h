@@ -25,8 +25,8 @@ Profile DetectProfile(const Scan& scan);
 
 // All refusals in this order:
 //  1. memories, in every profile: memory64, unsupported-memory-page-size,
-//  shared-memory-without-maximum,
-//     memory-initial-exceeds-maximum, defined-shared-memory, memory-exceeds-policy
+//     shared-memory-without-maximum, memory-initial-exceeds-maximum, defined-shared-memory; then,
+//     but for sketches, memory-exceeds-policy
 //  2. profile-mismatch
 //  3. what the profile has against it (policy_checker.h)
 std::vector<Refusal> CheckPolicy(const Scan& scan, const ModulePolicy& policy);

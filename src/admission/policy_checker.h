@@ -52,12 +52,12 @@ class PolicyChecker {
 //    other imports, then both entry points (missing-start, missing-thread-start,
 //    entrypoint-mismatch)
 //  sketch: memory (multiple-memory-imports, defined-memory-forbidden, missing-shared-memory,
-//    forbidden-import, unshared-memory, threaded-memory-mismatch, shared-memory-exceeds-policy),
+//    forbidden-import, unshared-memory, shared-memory-exceeds-policy, threaded-memory-mismatch),
 //    manifest (missing-metadata, duplicate-metadata, metadata-mismatch), imports
 //    (forbidden-import, import-type-mismatch, missing-required-import), exports
 //    (memory-export-mismatch, export-not-allowed, import-type-mismatch), start section
 //    (start-mismatch), other custom sections (forbidden-custom-section, metadata-too-large),
-//    features (missing-target-features, target-features-mismatch)
+//    features (missing-target-features, metadata-too-large, target-features-mismatch)
 void CheckWasi(const Scan& scan, const ModulePolicy& policy, std::vector<Refusal>& refusals);
 void CheckWasiThreads(const Scan& scan, const ModulePolicy& policy, std::vector<Refusal>& refusals);
 void CheckSketch(const Scan& scan, const ModulePolicy& policy, std::vector<Refusal>& refusals);

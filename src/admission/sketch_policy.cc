@@ -60,17 +60,27 @@ class SketchChecker : public PolicyChecker {
     const MemoryType& memory = scan().memories[import->index];
     if (!memory.shared) {
       Refuse("unshared-memory", "the imported memory is not shared");
-    } else if (memory.pages_min != contract::kMemoryPagesMin ||
-               memory.pages_max != contract::kMemoryPagesMax) {
+      return;
+    }
+    CheckMemoryFits(memory);
+    if (memory.pages_min != contract::kMemoryPagesMin ||
+        memory.pages_max != contract::kMemoryPagesMax) {
       Refuse("threaded-memory-mismatch",
              fmt::format("the imported memory has {}, it must have {}..{} pages", ToText(memory),
                          contract::kMemoryPagesMin, contract::kMemoryPagesMax));
     }
-    const std::uint64_t bytes = contract::kMemoryPagesMax << MemoryType::kPageBytesLog2;
-    if (bytes > policy().memory_bytes_max) {
+  }
+
+  // The policy has to leave room for what the contract lets a memory grow to, and for what this one
+  // declares.
+  void CheckMemoryFits(const MemoryType& memory) {
+    const std::uint64_t pages =
+        std::max({contract::kMemoryPagesMax, memory.pages_min, memory.pages_max.value_or(0)});
+    const std::uint64_t pages_allowed = policy().memory_bytes_max >> MemoryType::kPageBytesLog2;
+    if (pages > pages_allowed) {
       Refuse("shared-memory-exceeds-policy",
-             fmt::format("the module's memory may have {} bytes, at most {} are allowed", bytes,
-                         policy().memory_bytes_max));
+             fmt::format("the module's memory may have {} pages of 64 KiB, at most {} are allowed",
+                         pages, pages_allowed));
     }
   }
 
@@ -230,23 +240,37 @@ class SketchChecker : public PolicyChecker {
           section.name == contract::kFeaturesSection) {
         continue;
       }
-      const std::string name = Quoted(CutUtf8(section.name, kShownNameBytesMax));
       if (std::find(allowed.begin(), allowed.end(), section.name) == allowed.end()) {
-        Refuse("forbidden-custom-section", fmt::format("the module has a custom section {}", name));
+        Refuse("forbidden-custom-section",
+               fmt::format("the module has a custom section {}", ShownName(section)));
         return;  // one of possibly many
       }
       if (section.content.size() > contract::kCustomSectionBytesMax) {
-        Refuse("metadata-too-large",
-               fmt::format("the custom section {} has {} bytes, at most {} are allowed", name,
-                           section.content.size(), contract::kCustomSectionBytesMax));
+        RefuseLarge(section);
       }
     }
+  }
+
+  static std::string ShownName(const ScanCustomSection& section) {
+    return Quoted(CutUtf8(section.name, kShownNameBytesMax));
+  }
+
+  void RefuseLarge(const ScanCustomSection& section) {
+    Refuse(
+        "metadata-too-large",
+        fmt::format("the custom section {} has {} bytes, at most {} are allowed",
+                    ShownName(section), section.content.size(), contract::kCustomSectionBytesMax));
   }
 
   void CheckFeatures() {
     const ScanCustomSection* const section = OneSection(
         contract::kFeaturesSection, "missing-target-features", "target-features-mismatch");
     if (section == nullptr) {
+      return;
+    }
+    // Every entry is kept until the comparison: a bound of the section bounds them all.
+    if (section->content.size() > contract::kCustomSectionBytesMax) {
+      RefuseLarge(*section);
       return;
     }
     std::set<std::string> found;

@@ -1,6 +1,8 @@
 // Every refusal of the sketch profile, each on a module that is right but for one thing.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,7 +17,6 @@ namespace bulkhead::admission {
 namespace {
 
 using test::CustomSection;
-using test::SketchParts;
 using test::SketchSections;
 using test::SketchText;
 
@@ -84,6 +85,8 @@ TEST(OneShot, G1EveryPartOfTheModuleIsChecked) {
        "multiple-memory-imports forbidden-import threaded-memory-mismatch"},
       {"(export \"memory\" (memory 0))", "(memory 1) (export \"memory\" (memory 0))",
        "defined-memory-forbidden"},
+      {"(start $init)", "(start $init) (memory 1 1 shared)",
+       "defined-shared-memory defined-memory-forbidden"},
       // imports
       {"\"kernel_yield\" (func $kernel_yield)", "\"kernel_yield\" (func $kernel_yield (param i32))",
        "import-type-mismatch"},
@@ -107,6 +110,7 @@ TEST(OneShot, G1EveryPartOfTheModuleIsChecked) {
        "export-not-allowed"},
       // start section
       {"(start $init)", "", "start-mismatch"},
+      {"(func $init", "(func $init (param i32)", "start-mismatch"},
   };
   for (const TextCase& row : rows) {
     const std::string text = Replaced(SketchText({}), row.what, row.by);
@@ -140,9 +144,19 @@ TEST(OneShot, G1OperationsComeWhole) {
 
 TEST(OneShot, G1TheMemoryHasToFitThePolicy) {
   ModulePolicy policy;
-  policy.memory_bytes_max = (1ULL << 30) - 1;
-  EXPECT_EQ(Inspect(Sketch(SketchText({}), SketchSections()), policy),
-            "shared-memory-exceeds-policy");
+  for (const std::uint64_t bytes : {(1ULL << 30) - 1, 1ULL << 16, 0ULL}) {
+    policy.memory_bytes_max = bytes;
+    EXPECT_EQ(Inspect(Sketch(SketchText({}), SketchSections()), policy),
+              "shared-memory-exceeds-policy")
+        << bytes;
+  }
+  for (const std::string_view pages : {"17 16385", "16385 16385"}) {
+    const std::string text =
+        Replaced(SketchText({}), "17 16384 shared", fmt::format("{} shared", pages));
+    EXPECT_EQ(Inspect(Sketch(text, SketchSections())),
+              "shared-memory-exceeds-policy threaded-memory-mismatch")
+        << pages;
+  }
 }
 
 TEST(OneShot, G1TheManifestHasToBeExact) {
@@ -184,6 +198,9 @@ TEST(OneShot, G1FeaturesHaveToBeExact) {
   };
   EXPECT_EQ(with(""), "missing-target-features");
   EXPECT_EQ(with(section(features) + section(features)), "target-features-mismatch");
+  const std::string large(contract::kCustomSectionBytesMax + 1, 'x');
+  EXPECT_EQ(with(section(large)), "metadata-too-large");
+  EXPECT_EQ(with(section(large.substr(1))), "target-features-mismatch");
   for (const std::string& content :
        {std::string(), features + "x", features.substr(0, features.size() - 1),
         Replaced(features, "+", "-"), Replaced(features, "atomics", "atomicx"),

@@ -21,15 +21,20 @@ std::string_view AsText(std::span<const std::uint8_t> bytes) {
 }
 
 // Empty if the sketch would be admitted; else every reason, a line each.
-Result<std::string> RefusalsOf(std::span<const std::uint8_t> bytes) {
+std::string RefusalsOf(const ModuleSource& module) {
   ModulePolicy policy;
   policy.profile = Profile::kSketch;
-  const auto source = BH_TRY(ModuleSource::FromBytes(bytes, policy.module_bytes_max));
   std::string text;
-  for (const Refusal& refusal : source.Inspect(policy).refusals) {
-    text += fmt::format("  {}: {}\n", refusal.code, refusal.detail);
+  for (const Refusal& refusal : module.Inspect(policy).refusals) {
+    text += fmt::format("\n  {}: {}", refusal.code, refusal.detail);
   }
   return text;
+}
+
+int SayRefused(const std::string& path, std::string_view refusals) {
+  Say(fmt::format("{} is no sketch that would be admitted; nothing was written:{}", path,
+                  refusals));
+  return kExitRefused;
 }
 
 int StatusOf(const Error& error) {
@@ -48,17 +53,15 @@ int CmdGuestPack(const GuestPackOptions& options) {
     return StatusOf(ModuleFailure(module.error()));
   }
   const auto packed = admission::PackGuest(module->bytes());
-  if (!packed) {
-    return StatusOf(packed.error());
+  if (!packed) {  // malformed, which admission says in more words
+    return SayRefused(options.module_path, RefusalsOf(*module));
   }
-  const auto refusals = RefusalsOf(packed->bytes);
-  if (!refusals) {
-    return StatusOf(refusals.error());
+  const auto result = ModuleSource::FromBytes(packed->bytes, ModulePolicy::kModuleBytesCeiling);
+  if (!result) {
+    return StatusOf(result.error());
   }
-  if (!refusals->empty()) {
-    Say(fmt::format("{} is no sketch that would be admitted; nothing was written:\n{}",
-                    options.module_path, *refusals));
-    return kExitRefused;
+  if (const std::string refusals = RefusalsOf(*result); !refusals.empty()) {
+    return SayRefused(options.module_path, refusals);
   }
   const auto destination = ReportDestination::Resolve(options.output_path);
   const Status written =

@@ -96,11 +96,20 @@ std::string StatusesOfHeader() {
   return text + "} bh_status;\n\n";
 }
 
+// As a cell of the document's tables, where '|' ends a cell.
+std::string Cell(std::string_view text) {
+  std::string cell;
+  for (const char c : text) {
+    cell += c == '|' ? "\\|" : std::string(1, c);
+  }
+  return cell;
+}
+
 std::string FunctionsOfDocument() {
   std::string text = "| module | name | type | meaning |\n|---|---|---|---|\n";
   for (const Import& import : Imports()) {
     text += fmt::format("| `{}` | `{}` | `{}` | {} |\n", import.module, import.name,
-                        TypeText(import.signature), import.meaning);
+                        TypeText(import.signature), Cell(import.meaning));
   }
   return text;
 }
@@ -109,8 +118,8 @@ std::string OperationsOfDocument() {
   std::string text =
       "| kind | name | arguments | result of submit / of poll |\n|---|---|---|---|\n";
   for (const OperationKind& kind : OperationKinds()) {
-    text += fmt::format("| {} | {} | {} | {} |\n", kind.number, kind.name, kind.arguments,
-                        kind.available ? kind.result : "always refused: 0");
+    text += fmt::format("| {} | {} | {} | {} |\n", kind.number, kind.name, Cell(kind.arguments),
+                        kind.available ? Cell(kind.result) : "always refused: 0");
   }
   text += "\n| status | name | meaning |\n|---|---|---|\n";
   for (const StatusByte& status : StatusBytes()) {

@@ -211,11 +211,11 @@ TEST(OneShot, G12ATrapAfterACommitIsStillATrap) {
 TEST(OneShot, G19AStopWakesWhoWaitsForAnOperation) {
   const std::string sleep = Do(12, "(i64.const 3600000)");
   for (const bool in_thread : {false, true}) {
-    const SketchParts parts = in_thread
-                                  ? SketchParts{.start = "(drop (call $threadspawn (i32.const 0)))",
-                                                .thread = "(local $op i64)" + sleep,
-                                                .operations = true}
-                                  : SketchParts{.start = sleep, .operations = true};
+    const SketchParts parts =
+        in_thread ? SketchParts{.start = "(drop (call $threadspawn (i32.const 0)))" + sleep,
+                                .thread = "(local $op i64)" + sleep,
+                                .operations = true}
+                  : SketchParts{.start = sleep, .operations = true};
     GuestRun run(Module(parts), SketchExecute(kLong));
     run.SendExecute();
     run.parent().Expect<wire::Started>();

@@ -119,8 +119,19 @@ class Pack(CommandTest):
                 self.assertEqual(result.returncode, status, result.stderr)
                 self.assertIn(part, result.stderr.decode())
                 self.assertEqual(self.read("out.wasm"), b"old")
-        self.write("garbage.wasm", b"\0asm\1\0\0\0\1\xff")
-        self.assertEqual(self.pack("garbage.wasm", "-o", "out.wasm").returncode, 126)
+        for content, part in (
+            (b"", "empty-module: the module has no bytes"),
+            (b"(module)", "text-module: "),
+            (b"\0asm\1\0\0\0\1\xff", "invalid-binary: at byte "),
+            (b"no module\0", "invalid-binary: at byte 0: expected the magic bytes"),
+        ):
+            with self.subTest(content=content):
+                self.write("odd.wasm", content)
+                result = self.pack("odd.wasm", "-o", "out.wasm")
+                self.assertEqual(result.returncode, 126, result.stderr)
+                said, why = result.stderr.decode().splitlines()
+                self.assertIn("odd.wasm is no sketch", said)
+                self.assertIn(part, why)
         self.assertEqual(self.read("out.wasm"), b"old")
 
 
