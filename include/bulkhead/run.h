@@ -23,6 +23,20 @@
 
 namespace bulkhead {
 
+// How much of what a machine offers holds a worker. docs/containment.md lists the mechanisms.
+enum class SandboxLevel : std::uint8_t {
+  kNone,     // resource limits and the process wall only
+  kDefault,  // all there is; less than Landlock and a system call filter ends as worker-launch
+  kStrict,   // all of StrictMechanisms(), or worker-launch
+};
+
+// "none", "default", "strict".
+std::string_view SandboxLevelName(SandboxLevel level);
+// What the level strict insists on.
+std::vector<std::string> StrictMechanisms();
+// All names that can be required.
+std::vector<std::string> KnownMechanisms();
+
 // Which program is the worker, and what holds it. Value type; Validate() is applied by every run
 // (violations end as worker-invalid-configuration).
 struct WorkerConfig {
@@ -34,7 +48,10 @@ struct WorkerConfig {
   std::string working_directory = "/";           // absolute
   std::optional<std::string> executable_sha256;  // 64 hex digits: the file must have this digest
   bool check_build_id = true;  // off for worker programs that are not part of this build
-  bool sandbox = true;         // false: only resource limits and the process wall
+  SandboxLevel sandbox = SandboxLevel::kDefault;
+  // Of KnownMechanisms(), beside what the level insists on: a run without one of these ends as
+  // worker-launch before the worker sees the module.
+  std::vector<std::string> required_mechanisms;
   std::uint64_t descriptors_max =
       0;  // RLIMIT_NOFILE of the worker at its start, 0: the library's default
   std::uint64_t file_bytes_max = 0;  // RLIMIT_FSIZE of the worker, 0: derived from the output grant

@@ -1,7 +1,7 @@
 #include "cli/machine_checks.h"
 
 #include <fcntl.h>
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <linux/landlock.h>
 #include <linux/openat2.h>
 #include <linux/seccomp.h>
@@ -21,7 +21,7 @@
 #include "base/strings.h"
 #include "base/unique_fd.h"
 #include "process/cgroup_pool.h"
-#include "process/namespace_probe.h"
+#include "process/launcher.h"
 
 namespace bulkhead::cli {
 namespace {
@@ -92,22 +92,31 @@ MachineCheck CheckLandlock() {
           "boot a kernel with CONFIG_SECURITY_LANDLOCK and lsm=landlock,... on its command line"};
 }
 
-MachineCheck CheckUserNamespaces() {
-  const int failed = process::TryUserNamespace();
-  if (failed == 0) {
-    return Ok("user-namespaces", "can be made");
-  }
-  std::string fix = "sysctl -w user.max_user_namespaces=15000";
+std::string NamespaceFix() {
   if (FirstLine("/proc/sys/kernel/apparmor_restrict_unprivileged_userns") == "1") {
-    fix = "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0";
-  } else if (FirstLine("/proc/sys/kernel/unprivileged_userns_clone") == "0") {
-    fix = "sysctl -w kernel.unprivileged_userns_clone=1";
-  } else if (FirstLine("/proc/sys/user/max_user_namespaces") != "0") {
-    fix = "in a container, allow unshare and clone with new namespaces";
+    return "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0";
   }
-  return {"user-namespaces", CheckState::kDegraded,
-          fmt::format("cannot be made: {}", ErrnoText(failed)),
-          "nothing at the default level; stricter levels of later versions need them", fix};
+  if (FirstLine("/proc/sys/kernel/unprivileged_userns_clone") == "0") {
+    return "sysctl -w kernel.unprivileged_userns_clone=1";
+  }
+  if (FirstLine("/proc/sys/user/max_user_namespaces") == "0") {
+    return "sysctl -w user.max_user_namespaces=15000";
+  }
+  return "in a container, allow clone and mount with new namespaces, or give it CAP_SYS_ADMIN";
+}
+
+MachineCheck CheckNamespaces() {
+  const auto walls = process::MakeLauncher()->Walls(true);
+  if (walls && walls->own_mounts) {
+    return Ok("namespaces", fmt::format("workers get their own{}: {}",
+                                        walls->own_user ? ", by way of a user namespace" : "",
+                                        fmt::join(walls->mechanisms, ", ")));
+  }
+  return {"namespaces", CheckState::kDegraded,
+          walls ? walls->no_namespaces_because : walls.error().message,
+          "workers are held by Landlock and the system call filter alone; --sandbox strict refuses "
+          "to run",
+          NamespaceFix()};
 }
 
 MachineCheck CheckCgroup() {
@@ -118,7 +127,7 @@ MachineCheck CheckCgroup() {
   }
   return {"cgroup", CheckState::kDegraded,
           mechanism ? "none that can be written" : mechanism.error().message,
-          "a worker's tree is killed by process group alone",
+          "where there are no namespaces either, a worker's tree is killed by process group alone",
           "systemd-run --user --scope -p Delegate=yes bulkhead ..."};
 }
 
@@ -175,7 +184,7 @@ std::vector<MachineCheck> CheckMachine() {
   checks.push_back(CheckKernel());
   checks.push_back(CheckSeccomp());
   checks.push_back(CheckLandlock());
-  checks.push_back(CheckUserNamespaces());
+  checks.push_back(CheckNamespaces());
   checks.push_back(CheckCgroup());
   CheckCalls(checks);
   checks.push_back(CheckDescriptorLimit());

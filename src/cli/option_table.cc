@@ -6,7 +6,7 @@ namespace bulkhead::cli {
 namespace {
 
 constexpr std::array<std::string_view, 4> kProfiles{"auto", "wasi", "wasi-threads", "sketch"};
-constexpr std::array<std::string_view, 2> kSandboxes{"default", "none"};
+constexpr std::array<std::string_view, 3> kSandboxes{"strict", "default", "none"};
 constexpr std::array<std::string_view, 2> kStopModes{"cooperative", "kill"};
 
 constexpr std::string_view kLimits = "Limits";
@@ -124,10 +124,17 @@ constexpr std::array kRunOptions{
                .fallback = "default",
                .group = kContainment,
                .help =
-                   "What holds the worker beside its process boundary and resource limits; none "
-                   "leaves it at these",
+                   "What holds the worker beside its process boundary and resource limits: default "
+                   "is all that this machine offers, strict refuses to run with less than "
+                   "everything, none leaves it at these",
                .completion = Completion::kChoices,
                .choices = kSandboxes},
+    OptionSpec{.name = "--require",
+               .value_name = "MECHANISM",
+               .group = kContainment,
+               .help = "Do not run without this mechanism, such as pid-namespace, empty-root or "
+                       "no-capabilities (the report's 'containment' names what there is)",
+               .repeatable = true},
     OptionSpec{.name = "--stop-mode",
                .value_name = "MODE",
                .fallback = "cooperative",

@@ -43,7 +43,8 @@ TEST(Options, DefaultsAreTheLibrarys) {
   EXPECT_FALSE(options.limits.fuel);
   EXPECT_FALSE(options.limits.cpu_time);
   EXPECT_TRUE(options.limits.cooperative_stop);
-  EXPECT_TRUE(options.sandbox);
+  EXPECT_EQ(options.sandbox, SandboxLevel::kDefault);
+  EXPECT_TRUE(options.required_mechanisms.empty());
   EXPECT_FALSE(options.output);
   EXPECT_EQ(options.stdin_kind, RunOptions::Stdin::kEmpty);
   EXPECT_TRUE(options.limits.Validate());
@@ -116,6 +117,10 @@ TEST(Options, EveryOptionIsUnderstood) {
                                        "wasi",
                                        "--sandbox",
                                        "none",
+                                       "--require",
+                                       "landlock",
+                                       "--require",
+                                       "empty-root",
                                        "--stop-mode",
                                        "kill",
                                        "--report",
@@ -152,7 +157,8 @@ TEST(Options, EveryOptionIsUnderstood) {
   EXPECT_EQ(options.environment, (std::vector<std::string>{"A=1", "B="}));
   EXPECT_EQ(options.stdin_kind, RunOptions::Stdin::kInherited);
   EXPECT_EQ(options.profile, Profile::kWasi);
-  EXPECT_FALSE(options.sandbox);
+  EXPECT_EQ(options.sandbox, SandboxLevel::kNone);
+  EXPECT_EQ(options.required_mechanisms, (std::vector<std::string>{"landlock", "empty-root"}));
   EXPECT_FALSE(options.limits.cooperative_stop);
   EXPECT_EQ(options.report_path, "r.json");
   EXPECT_EQ(options.status_fd, 7);
@@ -255,9 +261,11 @@ TEST(Options, BadInputIsOneSentence) {
       {{"run", "m.wasm", "--fuel", "0"}, "--fuel: '0' is not at least 1"},
       {{"run", "m.wasm", "--fuel", "many"},
        "--fuel: 'many' is not a whole number; write a whole number such as 1000, 1_000_000 or 1e9"},
-      {{"run", "m.wasm", "--sandbox", "strict"},
-       "--sandbox: the level 'strict' is not available in this version; use default"},
-      {{"run", "m.wasm", "--sandbox", "off"}, "--sandbox: 'off' is none of: default, none"},
+      {{"run", "m.wasm", "--sandbox", "off"}, "--sandbox: 'off' is none of: strict, default, none"},
+      {{"run", "m.wasm", "--require", "magic"},
+       "--require: 'magic' is none of: pid-namespace, mount-namespace, network-namespace, "
+       "ipc-namespace, uts-namespace, rlimits, no-new-privs, empty-root, landlock, not-dumpable, "
+       "seccomp, user-namespace, unprivileged-user, no-capabilities"},
       {{"run", "m.wasm", "--profile", "wasm"},
        "--profile: 'wasm' is none of: auto, wasi, wasi-threads, sketch"},
       {{"run", "m.wasm", "--stop-mode", ""}, "--stop-mode: '' is none of: cooperative, kill"},

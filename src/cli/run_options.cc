@@ -119,11 +119,23 @@ Result<std::string> Choice(const RawOptions& raw, std::string_view option) {
                 fmt::format("{} is none of: {}", Quoted(*given), fmt::join(spec->choices, ", ")));
 }
 
-Result<bool> Sandbox(const RawOptions& raw) {
-  if (const std::string* given = raw.Value("--sandbox"); given != nullptr && *given == "strict") {
-    return Refuse("--sandbox", "the level 'strict' is not available in this version; use default");
+Result<SandboxLevel> Sandbox(const RawOptions& raw) {
+  const std::string level = BH_TRY(Choice(raw, "--sandbox"));
+  return level == "strict" ? SandboxLevel::kStrict
+         : level == "none" ? SandboxLevel::kNone
+                           : SandboxLevel::kDefault;
+}
+
+Result<std::vector<std::string>> RequiredMechanisms(const RawOptions& raw) {
+  std::vector<std::string> required = raw.Values("--require");
+  const std::vector<std::string> known = KnownMechanisms();
+  for (const std::string& mechanism : required) {
+    if (std::find(known.begin(), known.end(), mechanism) == known.end()) {
+      return Refuse("--require",
+                    fmt::format("{} is none of: {}", Quoted(mechanism), fmt::join(known, ", ")));
+    }
   }
-  return BH_TRY(Choice(raw, "--sandbox")) == "default";
+  return required;
 }
 
 Result<std::optional<OutputGrant>> MakeOutput(const RawOptions& raw) {
@@ -242,6 +254,7 @@ Result<RunOptions> MakeRunOptions(const RawOptions& raw) {
   options.limits.cooperative_stop = BH_TRY(Choice(raw, "--stop-mode")) == "cooperative";
   options.grace = BH_TRY(Duration(raw, "--grace", WorkerConfig::kGraceMax)).value_or(options.grace);
   options.sandbox = BH_TRY(Sandbox(raw));
+  options.required_mechanisms = BH_TRY(RequiredMechanisms(raw));
   options.output = BH_TRY(MakeOutput(raw));
   options.directories = BH_TRY(MakeDirectories(raw));
   options.environment = BH_TRY(MakeEnvironment(raw));

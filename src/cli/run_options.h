@@ -23,7 +23,8 @@ struct RunOptions {
   Profile profile = Profile::kAuto;
   RunLimits limits;
   std::chrono::nanoseconds grace = WorkerConfig{}.grace;
-  bool sandbox = true;
+  SandboxLevel sandbox = SandboxLevel::kDefault;
+  std::vector<std::string> required_mechanisms;
   std::optional<OutputGrant> output;  // path as given, not yet absolute
   std::vector<DirectoryGrant> directories;
   std::vector<std::string> environment;

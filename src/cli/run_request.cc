@@ -97,6 +97,7 @@ Result<PreparedRun> PrepareRun(const RunOptions& options) {
   RunRequest& request = prepared.request;
   request.worker.grace = options.grace;
   request.worker.sandbox = options.sandbox;
+  request.worker.required_mechanisms = options.required_mechanisms;
   request.limits = options.limits;
   request.arguments.push_back(ProgramName(options.module_path));
   request.arguments.insert(request.arguments.end(), options.guest_arguments.begin(),

@@ -56,7 +56,8 @@ Status FillHello(const RunRequest& request, supervise::ExchangeInput& exchange) 
   hello.compile_memory_bytes = request.limits.compile_memory_bytes;
   hello.cpu_seconds = request.limits.cpu_time ? WholeSeconds(*request.limits.cpu_time) : 0;
   hello.file_bytes_max = FileBytesMax(request);
-  hello.sandbox = request.worker.sandbox;
+  hello.sandbox = request.worker.sandbox != SandboxLevel::kNone;
+  exchange.required_mechanisms = RequiredMechanisms(request.worker);
   for (const DirectoryGrant& grant : request.directories) {
     exchange.hello_descriptors.push_back(BH_TRY(OpenGrant(grant)));
     hello.directories.push_back({grant.guest_path, grant.writable});
@@ -146,6 +147,7 @@ Status FillSpawn(const RunRequest& request, Preparation& preparation) {
   spec.program = request.worker.executable;
   spec.program_sha256 = request.worker.executable_sha256;
   spec.working_directory = request.worker.working_directory;
+  spec.namespaces = request.worker.sandbox != SandboxLevel::kNone;
   spec.descriptors = {{preparation.worker_socket.borrow(), kWorkerSocket},
                       {preparation.worker_stderr.borrow(), kWorkerStderr}};
   spec.limits.push_back({RLIMIT_CORE, 0});

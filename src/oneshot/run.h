@@ -38,6 +38,9 @@ void FillGuestLimits(const RunRequest& request, Profile profile, wire::Execute& 
 // Also what the profile has against the limits.
 Status ValidateRequest(const RunRequest& request, Profile profile);
 
+// Of the level and of the request.
+std::vector<std::string> RequiredMechanisms(const WorkerConfig& config);
+
 // Everything a worker needs, made before it exists.
 struct Preparation {
   process::SpawnSpec spec;

@@ -127,7 +127,6 @@ bool Run::Launch() {
                preparation.error().message);
   }
   preparation_ = std::move(*preparation);
-  report_.containment = runtime_.keeper->TreeMechanisms();
   auto process = runtime_.keeper->Spawn(preparation_.spec);
   preparation_.worker_socket.Reset();
   preparation_.worker_stderr.Reset();
@@ -138,6 +137,10 @@ bool Run::Launch() {
   live_worker_ =
       std::make_shared<supervise::GaugeHold>(runtime_.ledger, &WorkerLedger::live_workers);
   report_.worker_pid = (*process)->identity().pid;
+  const process::OuterWalls walls = (*process)->walls();
+  report_.containment = walls.mechanisms;
+  preparation_.exchange.hello.own_mounts = walls.own_mounts;
+  preparation_.exchange.hello.own_user = walls.own_user;
   UniqueFd pidfd(fcntl((*process)->pidfd().get(), F_DUPFD_CLOEXEC, 0));
   if (pidfd.valid()) {
     auto guard = runtime_.watchdog->Arm(

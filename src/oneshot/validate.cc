@@ -1,7 +1,7 @@
 // The bounds of the request's value types, each violation in one sentence.
 #include <bulkhead/run.h>
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 
@@ -44,8 +44,15 @@ Status WorkerConfig::Validate() const {
   BH_TRY(Require(
       IsAbsolute(working_directory),
       fmt::format("working directory {} is not an absolute path", Quoted(working_directory))));
-  return Require(!executable_sha256 || IsSha256(*executable_sha256),
-                 "expected worker digest: 64 lower-case hexadecimal digits are accepted");
+  BH_TRY(Require(!executable_sha256 || IsSha256(*executable_sha256),
+                 "expected worker digest: 64 lower-case hexadecimal digits are accepted"));
+  const std::vector<std::string> known = KnownMechanisms();
+  for (const std::string& mechanism : required_mechanisms) {
+    BH_TRY(Require(std::find(known.begin(), known.end(), mechanism) != known.end(),
+                   fmt::format("required mechanism {}: accepted are {}",
+                               Quoted(CutUtf8(mechanism, 64)), fmt::join(known, ", "))));
+  }
+  return {};
 }
 
 Status RunLimits::Validate() const {

@@ -2,74 +2,16 @@
 
 #include <fmt/core.h>
 #include <signal.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 
 #include "base/clock.h"
-#include "base/errno_error.h"
 #include "base/proc_stat.h"
+#include "process/child_wait.h"
 #include "process/pidfd.h"
 
 namespace bulkhead::process {
-namespace {
-
-struct WaitAnswer {
-  enum class State : std::uint8_t { kRunning, kExited, kNotOurs };
-
-  State state = State::kRunning;
-  ExitStatus exit;
-  rusage usage{};
-};
-
-// waitid(2) by pidfd; the raw call, because only that tells what the process used.
-Result<WaitAnswer> Wait(BorrowedFd pidfd, int options) {
-  for (;;) {
-    WaitAnswer answer;
-    siginfo_t info{};
-    const long result = syscall(SYS_waitid, P_PIDFD, pidfd.get(), &info, options, &answer.usage);
-    if (result != 0 && errno == EINTR) {
-      continue;
-    }
-    if (result != 0 && errno == ECHILD) {
-      answer.state = WaitAnswer::State::kNotOurs;
-      return answer;
-    }
-    if (result != 0) {
-      return Fail(ErrnoError(ErrorCode::kIo, "waitid", "", errno));
-    }
-    if (info.si_pid != 0) {
-      answer.state = WaitAnswer::State::kExited;
-      const bool exited = info.si_code == CLD_EXITED;
-      answer.exit = {exited ? ExitStatus::How::kExited : ExitStatus::How::kSignalled,
-                     info.si_status};
-    }
-    return answer;
-  }
-}
-
-Status LowerDataLimit(pid_t pid, std::uint64_t growth_bytes) {
-  const MemoryUse use = BH_TRY(ReadMemoryUse(pid));
-  const rlim_t lower = use.data_bytes + std::min(growth_bytes, RLIM_INFINITY - use.data_bytes);
-  rlimit limit{};
-  if (prlimit(pid, RLIMIT_DATA, nullptr, &limit) == 0) {
-    limit = {std::min(limit.rlim_cur, lower), std::min(limit.rlim_max, lower)};
-    if (prlimit(pid, RLIMIT_DATA, &limit, nullptr) == 0) {
-      return {};
-    }
-  }
-  return Fail(ErrnoError(ErrorCode::kIo, "prlimit", std::to_string(pid), errno));
-}
-
-std::chrono::microseconds ToDuration(const timeval& time) {
-  return std::chrono::seconds(time.tv_sec) + std::chrono::microseconds(time.tv_usec);
-}
-
-}  // namespace
 
 ChildProcess::ChildProcess(Parts parts)
     : pidfd_(std::move(parts.pidfd)),
@@ -77,7 +19,8 @@ ChildProcess::ChildProcess(Parts parts)
       group_(pidfd_.borrow(), identity_),
       leaf_(std::move(parts.leaf)),
       leaves_(std::move(parts.leaves)),
-      host_rss_bytes_peak_(parts.host_rss_bytes_peak) {}
+      host_rss_bytes_peak_(parts.host_rss_bytes_peak),
+      no_namespaces_because_(std::move(parts.no_namespaces_because)) {}
 
 ChildProcess::~ChildProcess() {
   if (!contained_) {
@@ -87,11 +30,21 @@ ChildProcess::~ChildProcess() {
   }
 }
 
+OuterWalls ChildProcess::walls() const {
+  OuterWalls walls;
+  walls.no_namespaces_because = no_namespaces_because_;
+  walls.mechanisms = {"process-group"};
+  if (leaf_ != nullptr) {
+    walls.mechanisms.emplace_back(leaf_->method().name);
+  }
+  return walls;
+}
+
 Result<std::optional<ExitStatus>> ChildProcess::Observe() {
   if (exit_) {
     return exit_;
   }
-  const WaitAnswer answer = BH_TRY(Wait(pidfd_.borrow(), WEXITED | WNOHANG | WNOWAIT));
+  const WaitAnswer answer = BH_TRY(WaitForChild(pidfd_.borrow(), WEXITED | WNOHANG | WNOWAIT));
   switch (answer.state) {
     case WaitAnswer::State::kRunning:
       break;
@@ -177,7 +130,7 @@ bool ChildProcess::NumberIsOurs() const {
   if (reaped_) {
     return false;
   }
-  const Result<WaitAnswer> answer = Wait(pidfd_.borrow(), WEXITED | WNOHANG | WNOWAIT);
+  const Result<WaitAnswer> answer = WaitForChild(pidfd_.borrow(), WEXITED | WNOHANG | WNOWAIT);
   return answer && answer->state != WaitAnswer::State::kNotOurs;
 }
 
@@ -186,10 +139,10 @@ Status ChildProcess::Reap() {
     return {};
   }
   BH_TRY(Observe());
-  const WaitAnswer answer = BH_TRY(Wait(pidfd_.borrow(), WEXITED | WNOHANG));
+  const WaitAnswer answer = BH_TRY(WaitForChild(pidfd_.borrow(), WEXITED | WNOHANG));
   if (answer.state == WaitAnswer::State::kExited) {
-    use_.cpu = ToDuration(answer.usage.ru_utime) + ToDuration(answer.usage.ru_stime);
-    const std::uint64_t accounted = static_cast<std::uint64_t>(answer.usage.ru_maxrss) * 1024;
+    use_.cpu = CpuTime(answer.usage);
+    const std::uint64_t accounted = RssBytesPeak(answer.usage);
     if (accounted > host_rss_bytes_peak_) {
       use_.rss_bytes_peak = std::max(use_.rss_bytes_peak, accounted);
     }

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "process/cgroup_pool.h"
 #include "process/process_group.h"
@@ -22,6 +23,7 @@ class ChildProcess final : public WorkerProcess {
     // borrowed until exec as the child's own, so its accounted peak means something only above
     // this.
     std::uint64_t host_rss_bytes_peak = 0;
+    std::string no_namespaces_because;
   };
 
   explicit ChildProcess(Parts parts);
@@ -41,6 +43,8 @@ class ChildProcess final : public WorkerProcess {
 
   ResourceUse resource_use() const override { return use_; }
 
+  OuterWalls walls() const override;
+
  private:
   bool NumberIsOurs() const;
   Status Reap();
@@ -52,6 +56,7 @@ class ChildProcess final : public WorkerProcess {
   std::unique_ptr<CgroupLeaf> leaf_;
   std::shared_ptr<CgroupPool> leaves_;
   std::uint64_t host_rss_bytes_peak_;
+  std::string no_namespaces_because_;
 
   std::optional<ExitStatus> exit_;  // observed
   bool reaped_ = false;

@@ -40,8 +40,8 @@ bool KernelAtLeast(int major, int minor) {
 }
 
 bool HasCgroup(Launcher& launcher) {
-  const auto mechanisms = launcher.TreeMechanisms();
-  return mechanisms && mechanisms->size() > 1;
+  const auto walls = launcher.Walls(false);
+  return walls && walls->mechanisms.size() > 1;
 }
 
 std::unique_ptr<WorkerProcess> StartScript(Launcher& launcher, const TestDirectory& dir,

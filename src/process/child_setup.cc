@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <linux/sched.h>
 #include <signal.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -64,12 +65,39 @@ BH_CHILD_CODE void Check(ChildPlan& plan, LaunchStage stage, long result) {
   }
 }
 
+BH_CHILD_CODE void WriteProc(ChildPlan& plan, const char* path, const char* text) {
+  const long file = Call(SYS_openat, AT_FDCWD, path, O_WRONLY | O_CLOEXEC);
+  Check(plan, LaunchStage::kNamespaces, file);
+  std::size_t length = 0;
+  while (text[length] != '\0') {
+    ++length;
+  }
+  Check(plan, LaunchStage::kNamespaces, Call(SYS_write, file, text, length));
+  Call(SYS_close, file);
+}
+
+// The clone made them; here they become usable.
+BH_CHILD_CODE void FurnishNamespaces(ChildPlan& plan) {
+  if (plan.user_map != nullptr) {
+    // The kernel wants setgroups(2) given up first.
+    WriteProc(plan, "/proc/self/setgroups", "deny");
+    WriteProc(plan, "/proc/self/uid_map", plan.user_map);
+    WriteProc(plan, "/proc/self/gid_map", plan.group_map);
+  }
+  if (plan.own_mounts) {
+    // What is mounted in here must not appear outside. Fails where a security module grants the
+    // namespaces and then no rights in them.
+    Check(plan, LaunchStage::kNamespaces, Call(SYS_mount, "none", "/", 0, MS_REC | MS_PRIVATE, 0));
+  }
+}
+
 // Own session and group; dies with the parent's thread, also when that died before we could ask for
 // it: the parent is then somebody else, be it pid 1 or a subreaper.
 BH_CHILD_CODE void Contain(ChildPlan& plan) {
   Check(plan, LaunchStage::kContainment, Call(SYS_setsid));
   Check(plan, LaunchStage::kContainment, Call(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL));
-  if (Call(SYS_getppid) != plan.parent) {
+  // From within a pid namespace the parent is 0 either way; init then finds its reports unread.
+  if (plan.parent != 0 && Call(SYS_getppid) != plan.parent) {
     Exit();
   }
   if (plan.membership_fd >= 0) {
@@ -208,14 +236,14 @@ BH_CHILD_CODE void ApplyLimits(ChildPlan& plan) {
 }
 
 [[noreturn]] BH_CHILD_CODE void Execute(ChildPlan& plan) {
-  const char* const arguments[] = {plan.program, nullptr};
   const char* const environment[] = {nullptr};
   const unsigned long no_signals = 0;
   Call(SYS_rt_sigprocmask, SIG_SETMASK, &no_signals, 0, kSignalSetBytes);
-  const long result = plan.program_fd >= 0 ? Call(SYS_execveat, plan.program_fd, "", arguments,
-                                                  environment, AT_EMPTY_PATH)
-                                           : Call(SYS_execve, plan.program, arguments, environment);
-  Fail(plan, LaunchStage::kExec, result);
+  const long result =
+      plan.program_fd >= 0
+          ? Call(SYS_execveat, plan.program_fd, "", plan.arguments, environment, AT_EMPTY_PATH)
+          : Call(SYS_execve, plan.arguments[0], plan.arguments, environment);
+  Fail(plan, plan.is_init ? LaunchStage::kNamespaces : LaunchStage::kExec, result);
 }
 
 }  // namespace
@@ -224,6 +252,7 @@ BH_CHILD_CODE int RunChild(void* argument) {
   ChildPlan& plan = *static_cast<ChildPlan*>(argument);
   plan.started = true;
   ResetSignals();
+  FurnishNamespaces(plan);
   Contain(plan);
   ResetScheduling();
   Call(SYS_umask, kUmask);

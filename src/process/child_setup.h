@@ -17,6 +17,7 @@ namespace bulkhead::process {
 enum class LaunchStage : std::uint8_t {
   kPrepare,      // paths, descriptors, digest
   kCreate,       // clone
+  kNamespaces,   // the worker's own ones, and their init
   kContainment,  // session, parent-death signal, cgroup, limits
   kDescriptors,
   kWorkingDirectory,
@@ -34,10 +35,17 @@ struct ChildPlan {
     rlimit value;
   };
 
-  const char* program = nullptr;
-  int program_fd = -1;  // executed instead of the path if valid
+  // Of what is executed: the worker, or the init that starts it.
+  const char* const* arguments = nullptr;
+  int program_fd = -1;  // executed instead of the path arguments[0] if valid
+  bool is_init = false;
   const char* working_directory = nullptr;
-  pid_t parent = 0;  // who the parent must still be; taken before the clone
+  pid_t parent = 0;  // who the parent must still be, taken before the clone; 0: not to be seen
+                     // from the child's pid namespace
+  // Texts for /proc/self/uid_map and gid_map; nullptr: no user namespace of its own.
+  const char* user_map = nullptr;
+  const char* group_map = nullptr;
+  bool own_mounts = false;
   int membership_fd =
       -1;  // a cgroup.procs to join; -1 if there is none or the clone joined already
 

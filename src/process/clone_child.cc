@@ -90,7 +90,7 @@ struct CloneAnswer {
 CloneAnswer Clone3(const CloneRequest& request, const GuardedStack& stack) {
   CloneAnswer answer;
   clone_args args{};
-  args.flags = CLONE_VM | CLONE_VFORK | CLONE_PIDFD;
+  args.flags = CLONE_VM | CLONE_VFORK | CLONE_PIDFD | request.namespaces;
   args.pidfd = reinterpret_cast<__u64>(&answer.pidfd);
   args.exit_signal = SIGCHLD;
   args.stack = reinterpret_cast<__u64>(stack.bottom());
@@ -123,8 +123,9 @@ CloneAnswer Clone3(const CloneRequest& /*request*/, const GuardedStack& /*stack*
 
 CloneAnswer ClonePlain(const CloneRequest& request, const GuardedStack& stack) {
   CloneAnswer answer;
-  answer.pid = clone(request.body, stack.top(), CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD,
-                     request.argument, &answer.pidfd);
+  const auto flags =
+      static_cast<int>(CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD | request.namespaces);
+  answer.pid = clone(request.body, stack.top(), flags, request.argument, &answer.pidfd);
   if (answer.pid < 0) {
     answer.pid = -errno;
   }

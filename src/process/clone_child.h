@@ -6,6 +6,8 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
+
 #include "base/unique_fd.h"
 
 namespace bulkhead::process {
@@ -14,6 +16,7 @@ struct CloneRequest {
   int (*body)(void*) =
       nullptr;  // runs in the child, never returns; see child_setup.h for what it may do
   void* argument = nullptr;
+  std::uint64_t namespaces = 0;  // CLONE_NEW* flags
   BorrowedFd
       cgroup;  // a version 2 directory to be born in, if valid; ENOSYS where that cannot be had
 };

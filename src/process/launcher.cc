@@ -1,12 +1,15 @@
 #include "process/launcher.h"
 
 #include <fmt/core.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <mutex>
 
 #include "base/clock.h"
 #include "base/errno_error.h"
@@ -15,6 +18,9 @@
 #include "process/cgroup_pool.h"
 #include "process/child_process.h"
 #include "process/clone_child.h"
+#include "process/contained_process.h"
+#include "process/init_image.h"
+#include "process/namespaces.h"
 #include "process/program_file.h"
 #include "process/spawn_plan.h"
 
@@ -42,17 +48,29 @@ Error LaunchError(const std::string& program, LaunchStage stage, Error cause) {
   return cause;
 }
 
+Error ExecError(const SpawnPlan& plan, int sys_errno) {
+  std::string message = ErrnoText(sys_errno);
+  const std::string why = ExplainExecFailure(plan.program(), sys_errno);
+  message += why.empty() ? "" : "; " + why;
+  return LaunchError(plan.program(), LaunchStage::kExec,
+                     Error{ErrorCode::kLaunch, std::move(message), sys_errno, {}});
+}
+
+Error WrittenTo() {
+  return {ErrorCode::kLaunch, "it was written to while it was started", 0, {}};
+}
+
 // What the child wrote before it gave up.
 Error ChildError(const SpawnPlan& plan, const ChildPlan& child) {
   if (!child.started) {
     return LaunchError(plan.program(), LaunchStage::kCreate,
                        Error{ErrorCode::kLaunch, "the new process was killed at once", 0, {}});
   }
-  std::string message = ErrnoText(child.error);
   if (child.failed_stage == LaunchStage::kExec) {
-    const std::string why = ExplainExecFailure(plan.program(), child.error);
-    message += why.empty() ? "" : "; " + why;
-  } else if (child.failed_stage == LaunchStage::kWorkingDirectory) {
+    return ExecError(plan, child.error);
+  }
+  std::string message = ErrnoText(child.error);
+  if (child.failed_stage == LaunchStage::kWorkingDirectory) {
     message = fmt::format("{}: {}", Quoted(plan.working_directory()), message);
   }
   return LaunchError(plan.program(), child.failed_stage,
@@ -84,8 +102,7 @@ Result<std::unique_ptr<WorkerProcess>> TakeOver(const SpawnPlan& plan, ChildProc
     error = LaunchError(plan.program(), LaunchStage::kCreate, std::move(identity).error());
   }
   if (!error && plan.ProgramChanged()) {
-    error = LaunchError(plan.program(), LaunchStage::kExec,
-                        Error{ErrorCode::kLaunch, "it was written to while it was started", 0, {}});
+    error = LaunchError(plan.program(), LaunchStage::kExec, WrittenTo());
   }
   auto process = std::make_unique<ChildProcess>(std::move(parts));  // contains on destruction
   if (error) {
@@ -105,6 +122,25 @@ Status CheckProc() {
   return {};
 }
 
+// Init's one-way line to us. Messages say who sent them, in our terms.
+struct ReportSockets {
+  UniqueFd parent;
+  UniqueFd init;
+};
+
+Result<ReportSockets> MakeReportSockets() {
+  std::array<int, 2> ends{-1, -1};
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) {
+    return Fail(ErrnoError("socketpair", "init", errno));
+  }
+  ReportSockets sockets{UniqueFd(ends[0]), UniqueFd(ends[1])};
+  const int on = 1;
+  if (setsockopt(ends[0], SOL_SOCKET, SO_PASSCRED, &on, sizeof on) != 0) {
+    return Fail(ErrnoError("setsockopt SO_PASSCRED", "init", errno));
+  }
+  return sockets;
+}
+
 struct Attempt {
   Result<ClonedChild> child;
   bool joined = false;  // was in the leaf, also when a later stage failed
@@ -113,13 +149,19 @@ struct Attempt {
 class KernelLauncher final : public Launcher {
  public:
   Result<std::unique_ptr<WorkerProcess>> Spawn(const SpawnSpec& spec) override;
-  Result<std::vector<std::string>> TreeMechanisms() override;
+  Result<OuterWalls> Walls(bool namespaces) override;
 
  private:
   Attempt Start(SpawnPlan& plan, const CgroupLeaf& leaf);
+  Result<std::unique_ptr<WorkerProcess>> SpawnInGroup(SpawnPlan& plan);
+  Result<std::unique_ptr<WorkerProcess>> SpawnContained(SpawnPlan& plan, NamespaceMode mode);
+  Result<BorrowedFd> Init();
 
   std::atomic<bool> birth_works_{true};
   std::shared_ptr<CgroupPool> leaves_ = std::make_shared<CgroupPool>();
+  NamespaceLadder namespaces_;
+  std::mutex init_mutex_;
+  UniqueFd init_;
 };
 
 enum class Join : std::uint8_t {
@@ -127,23 +169,38 @@ enum class Join : std::uint8_t {
   kByWriting,  // the child does; slower
 };
 
+// Clones the child of a prepared plan; `child_plan` is the plan's newest attempt.
+Result<ClonedChild> CloneAndExecute(const SpawnPlan& plan, ChildPlan& child_plan,
+                                    CloneRequest request) {
+  request.body = RunChild;
+  request.argument = &child_plan;
+  Result<ClonedChild> child = CloneChild(request);
+  if (!child) {
+    const bool namespaces = request.namespaces != 0;
+    return Fail(LaunchError(plan.program(),
+                            namespaces ? LaunchStage::kNamespaces : LaunchStage::kCreate,
+                            std::move(child).error()));
+  }
+  if (child_plan.started && child_plan.error == 0) {
+    return child;
+  }
+  ReapFailed(*child);
+  return Fail(ChildError(plan, child_plan));
+}
+
 Attempt Try(SpawnPlan& plan, const CgroupLeaf* leaf, Join join) {
   const bool writes = leaf != nullptr && join == Join::kByWriting;
-  ChildPlan& child_plan = plan.NewAttempt(writes ? leaf->membership() : BorrowedFd());
-  CloneRequest request{.body = RunChild, .argument = &child_plan, .cgroup = {}};
+  SpawnPlan::Attempt attempt;
+  if (writes) {
+    attempt.membership = leaf->membership();
+  }
+  ChildPlan& child_plan = plan.NewAttempt(attempt);
+  CloneRequest request;
   if (leaf != nullptr && join == Join::kAtBirth) {
     request.cgroup = leaf->directory();
   }
-  Result<ClonedChild> child = CloneChild(request);
-  if (!child) {
-    return {Fail(LaunchError(plan.program(), LaunchStage::kCreate, std::move(child).error()))};
-  }
-  const bool joined = leaf != nullptr && child_plan.started && !child_plan.failed_joining;
-  if (child_plan.started && child_plan.error == 0) {
-    return {std::move(child), joined};
-  }
-  ReapFailed(*child);
-  return {Fail(ChildError(plan, child_plan)), joined};
+  Result<ClonedChild> child = CloneAndExecute(plan, child_plan, request);
+  return {std::move(child), leaf != nullptr && child_plan.started && !child_plan.failed_joining};
 }
 
 // As Try, by whichever way into the leaf works on this machine.
@@ -166,18 +223,81 @@ Result<std::unique_ptr<WorkerProcess>> KernelLauncher::Spawn(const SpawnSpec& sp
   if (!plan) {
     return Fail(LaunchError(spec.program, LaunchStage::kPrepare, std::move(plan).error()));
   }
+  if (spec.namespaces) {
+    for (NamespaceMode mode = namespaces_.mode(); mode != NamespaceMode::kNone;
+         mode = namespaces_.mode()) {
+      Result<std::unique_ptr<WorkerProcess>> process = SpawnContained(**plan, mode);
+      const bool reached = process || process.error().reason != StageName(LaunchStage::kNamespaces);
+      if (reached) {
+        namespaces_.MarkProven(mode);
+      }
+      if (reached || !namespaces_.StepDown(mode, process.error())) {
+        return process;
+      }
+    }
+  }
+  return SpawnInGroup(**plan);
+}
+
+Result<BorrowedFd> KernelLauncher::Init() {
+  const std::lock_guard lock(init_mutex_);
+  if (!init_.valid()) {
+    init_ = BH_TRY(MakeInitImage());
+  }
+  return init_.borrow();
+}
+
+Result<std::unique_ptr<WorkerProcess>> KernelLauncher::SpawnContained(SpawnPlan& plan,
+                                                                      NamespaceMode mode) {
+  const auto fail = [&](LaunchStage stage, Error error) {
+    return Fail(LaunchError(plan.program(), stage, std::move(error)));
+  };
+  Result<BorrowedFd> init = Init();
+  if (!init) {
+    return fail(LaunchStage::kNamespaces, std::move(init).error());
+  }
+  Result<ReportSockets> reports = MakeReportSockets();
+  if (!reports) {
+    return fail(LaunchStage::kPrepare, std::move(reports).error());
+  }
+  ChildPlan& child_plan = plan.NewAttempt(
+      {.membership = {}, .namespaces = mode, .init = *init, .reports = reports->init.borrow()});
+  CloneRequest request;
+  request.namespaces = CloneFlags(mode);
+  ClonedChild child = BH_TRY(CloneAndExecute(plan, child_plan, request));
+  reports->init.Reset();
+  ContainedProcess::Parts parts;
+  parts.init_pidfd = std::move(child.pidfd);
+  parts.reports = std::move(reports->parent);
+  parts.mode = mode;
+  const Result<int> exec_errno = TakeFirstReport(parts);
+  auto process = std::make_unique<ContainedProcess>(std::move(parts));  // contains on destruction
+  if (!exec_errno) {
+    return fail(LaunchStage::kNamespaces, exec_errno.error());
+  }
+  if (*exec_errno != 0) {
+    return Fail(ExecError(plan, *exec_errno));
+  }
+  if (plan.ProgramChanged()) {
+    return fail(LaunchStage::kExec, WrittenTo());
+  }
+  return process;
+}
+
+// Where there are no namespaces.
+Result<std::unique_ptr<WorkerProcess>> KernelLauncher::SpawnInGroup(SpawnPlan& plan) {
   Result<std::unique_ptr<CgroupLeaf>> taken = leaves_->Take();
   if (!taken) {
-    return Fail(LaunchError(spec.program, LaunchStage::kContainment, std::move(taken).error()));
+    return Fail(LaunchError(plan.program(), LaunchStage::kContainment, std::move(taken).error()));
   }
   std::unique_ptr<CgroupLeaf> leaf = *std::move(taken);
-  Attempt attempt = leaf != nullptr ? Start(**plan, *leaf) : Try(**plan, nullptr, Join::kAtBirth);
+  Attempt attempt = leaf != nullptr ? Start(plan, *leaf) : Try(plan, nullptr, Join::kAtBirth);
   if (attempt.joined) {
     leaves_->MarkProven();
   } else if (leaf != nullptr && attempt.child.error().code == ErrorCode::kLaunch &&
              leaves_->GiveUpUnlessProven()) {
     leaf.reset();
-    attempt = Try(**plan, nullptr, Join::kAtBirth);
+    attempt = Try(plan, nullptr, Join::kAtBirth);
   }
   if (!attempt.child) {
     if (leaf != nullptr) {
@@ -185,19 +305,35 @@ Result<std::unique_ptr<WorkerProcess>> KernelLauncher::Spawn(const SpawnSpec& sp
     }
     return Fail(std::move(attempt.child).error());
   }
-  return TakeOver(**plan, {.pidfd = std::move(attempt.child->pidfd),
-                           .identity = {attempt.child->pid, 0},
-                           .leaf = std::move(leaf),
-                           .leaves = leaves_,
-                           .host_rss_bytes_peak = OwnRssBytesPeak()});
+  return TakeOver(plan, {.pidfd = std::move(attempt.child->pidfd),
+                         .identity = {attempt.child->pid, 0},
+                         .leaf = std::move(leaf),
+                         .leaves = leaves_,
+                         .host_rss_bytes_peak = OwnRssBytesPeak(),
+                         .no_namespaces_because = namespaces_.why()});
 }
 
-Result<std::vector<std::string>> KernelLauncher::TreeMechanisms() {
-  std::vector<std::string> mechanisms = {"process-group"};
-  if (std::string cgroup = BH_TRY(leaves_->Mechanism()); !cgroup.empty()) {
-    mechanisms.push_back(std::move(cgroup));
+Result<OuterWalls> KernelLauncher::Walls(bool namespaces) {
+  OuterWalls walls;
+  if (namespaces) {
+    SpawnSpec nothing;
+    nothing.program = "/";  // whatever happens, it is not executed
+    nothing.namespaces = true;
+    const Error error = Spawn(nothing).error();
+    const NamespaceMode mode = namespaces_.mode();
+    if (mode != NamespaceMode::kNone && error.reason != StageName(LaunchStage::kExec)) {
+      return Fail(error);
+    }
+    walls = WallsOf(mode);
+    walls.no_namespaces_because = namespaces_.why();
   }
-  return mechanisms;
+  if (walls.mechanisms.empty()) {
+    walls.mechanisms = {"process-group"};
+    if (std::string cgroup = BH_TRY(leaves_->Mechanism()); !cgroup.empty()) {
+      walls.mechanisms.push_back(std::move(cgroup));
+    }
+  }
+  return walls;
 }
 
 }  // namespace

@@ -31,11 +31,12 @@ struct SpawnSpec {
   std::vector<Descriptor> descriptors;        // everything else is closed
   std::string working_directory = "/";
   std::vector<Limit> limits;
+  bool namespaces = false;  // of its own, where this machine lets us make them
 };
 
 // Where a launch failed; travels as Error::reason.
-//   "prepare" (paths, descriptors, digest), "create" (clone), "containment" (session, parent-death
-//   signal, limits, cgroup), "descriptors", "working-directory", "exec".
+//   "prepare" (paths, descriptors, digest), "create" (clone), "namespaces", "containment" (session,
+//   parent-death signal, limits, cgroup), "descriptors", "working-directory", "exec".
 
 // The seam: tests put scripted processes behind it.
 class Launcher {
@@ -51,10 +52,11 @@ class Launcher {
   // thread that outlives the worker: the Keeper's.
   virtual Result<std::unique_ptr<WorkerProcess>> Spawn(const SpawnSpec& spec) = 0;
 
-  // What reaches the whole tree of a worker started now: "process-group", and "cgroup-..." where
-  // this machine gives us one. Without the latter a descendant that starts a session of its own is
-  // out of reach. For reports.
-  virtual Result<std::vector<std::string>> TreeMechanisms() { return std::vector<std::string>(); }
+  // What would hold a worker started now, with namespaces wanted or not. Where there are none its
+  // tree is reached by "process-group", and by "cgroup-..." where this machine gives us one;
+  // without the latter a descendant that starts a session of its own is out of reach. Finds out by
+  // trying.
+  virtual Result<OuterWalls> Walls(bool /*namespaces*/) { return OuterWalls(); }
 };
 
 // The real one. Cost does not depend on the size of the calling process.

@@ -30,7 +30,7 @@ namespace {
 
 Error SpawnError(const SpawnSpec& spec) {
   const auto launcher = MakeLauncher();
-  EXPECT_TRUE(launcher->TreeMechanisms());  // opens what it keeps
+  EXPECT_TRUE(launcher->Walls(false));  // opens what it keeps
   const std::size_t before = OwnDescriptorCount();
   Result<std::unique_ptr<WorkerProcess>> process = launcher->Spawn(spec);
   EXPECT_FALSE(process.has_value()) << spec.program << " was started";
@@ -275,9 +275,11 @@ TEST(Launcher, BadDescriptorsAreRefused) {
   SpawnSpec spec;
   spec.program = "/bin/true";
   spec.descriptors = {{BorrowedFd(), 3}};
-  ExpectLaunchError(SpawnError(spec), "prepare", 0, "must be 0 or more");
-  spec.descriptors = {{BorrowedFd(0), -1}};
-  ExpectLaunchError(SpawnError(spec), "prepare", 0, "must be 0 or more");
+  ExpectLaunchError(SpawnError(spec), "prepare", 0, "an open one for a number from 0 to 15");
+  for (const int target : {-1, 16}) {
+    spec.descriptors = {{BorrowedFd(0), target}};
+    ExpectLaunchError(SpawnError(spec), "prepare", 0, "an open one for a number from 0 to 15");
+  }
   spec.descriptors = {{BorrowedFd(0), 5}, {BorrowedFd(1), 5}};
   ExpectLaunchError(SpawnError(spec), "prepare", 0, "5 is given twice");
   spec.descriptors = {{BorrowedFd(987654), 3}};
@@ -365,7 +367,7 @@ TEST(Launcher, WorksWithoutClone3) {
 TEST(Case, G28FewDescriptorsGiveATypedErrorAndNothingIsLost) {
   TestHost host([] {
     const auto launcher = MakeLauncher();
-    BH_HOST_EXPECT(launcher->TreeMechanisms().has_value());
+    BH_HOST_EXPECT(launcher->Walls(false).has_value());
     SpawnSpec spec;
     spec.program = "/bin/true";
     const rlim_t used = OwnDescriptorCount();
@@ -475,11 +477,16 @@ TEST(Launcher, ForeignProcIsRefused) {
   EXPECT_EQ(host.Wait(), 0);
 }
 
-TEST(Launcher, NamesWhatReachesTheTree) {
-  const auto mechanisms = MakeLauncher()->TreeMechanisms();
-  ASSERT_TRUE(mechanisms) << mechanisms.error().message;
-  ASSERT_FALSE(mechanisms->empty());
-  EXPECT_EQ(mechanisms->front(), "process-group");
+TEST(Launcher, NamesWhatWouldHoldAWorker) {
+  const auto launcher = MakeLauncher();
+  const auto group = launcher->Walls(false);
+  ASSERT_TRUE(group) << group.error().message;
+  ASSERT_FALSE(group->mechanisms.empty());
+  EXPECT_EQ(group->mechanisms.front(), "process-group");
+  const auto best = launcher->Walls(true);
+  ASSERT_TRUE(best) << best.error().message;
+  EXPECT_EQ(best->mechanisms.front(), best->own_mounts ? "pid-namespace" : "process-group");
+  EXPECT_EQ(best->own_mounts, best->no_namespaces_because.empty() || best->own_user);
 }
 
 }  // namespace

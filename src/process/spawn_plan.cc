@@ -9,6 +9,7 @@
 
 #include "base/errno_error.h"
 #include "base/strings.h"
+#include "process/init_protocol.h"
 
 namespace bulkhead::process {
 namespace {
@@ -35,6 +36,8 @@ std::string_view StageName(LaunchStage stage) {
       return "prepare";
     case LaunchStage::kCreate:
       return "create";
+    case LaunchStage::kNamespaces:
+      return "namespaces";
     case LaunchStage::kContainment:
       return "containment";
     case LaunchStage::kDescriptors:
@@ -63,10 +66,12 @@ Result<std::unique_ptr<SpawnPlan>> SpawnPlan::Prepare(const SpawnSpec& spec) {
 
 Status SpawnPlan::PlanDescriptors(const SpawnSpec& spec) {
   for (const SpawnSpec::Descriptor& descriptor : spec.descriptors) {
-    if (descriptor.target < 0 || !descriptor.source.valid()) {
-      return Fail(ErrorCode::kLaunch,
-                  fmt::format("descriptor {} for number {}: both must be 0 or more",
-                              descriptor.source.get(), descriptor.target));
+    if (descriptor.target < 0 || descriptor.target >= kInitReportDescriptor ||
+        !descriptor.source.valid()) {
+      return Fail(
+          ErrorCode::kLaunch,
+          fmt::format("descriptor {} for number {}: an open one for a number from 0 to {}",
+                      descriptor.source.get(), descriptor.target, kInitReportDescriptor - 1));
     }
     planned_moves_.push_back({descriptor.source.get(), descriptor.target});
   }
@@ -117,19 +122,42 @@ bool SpawnPlan::ProgramChanged() const {
   return verified_ && WasWrittenTo(*verified_);
 }
 
-ChildPlan& SpawnPlan::NewAttempt(BorrowedFd membership) {
+ChildPlan& SpawnPlan::NewAttempt(const Attempt& attempt) {
   moves_ = planned_moves_;
   child_ = ChildPlan{};
-  child_.program = program_.c_str();
-  child_.program_fd = verified_ ? verified_->file.get() : -1;
   child_.working_directory = working_directory_.c_str();
-  child_.parent = getpid();
-  child_.membership_fd = membership.get();
+  child_.membership_fd = attempt.membership.get();
+  if (attempt.namespaces == NamespaceMode::kNone) {
+    arguments_ = {program_.c_str(), nullptr, nullptr};
+    child_.program_fd = verified_ ? verified_->file.get() : -1;
+    child_.parent = getpid();
+  } else {
+    PlanInit(attempt);
+  }
+  child_.arguments = arguments_.data();
   child_.moves = moves_.data();
   child_.move_count = moves_.size();
   child_.limits = limits_.data();
   child_.limit_count = limits_.size();
   return child_;
+}
+
+void SpawnPlan::PlanInit(const Attempt& attempt) {
+  arguments_ = {"bulkhead-init", program_.c_str(), nullptr};
+  child_.program_fd = attempt.init.get();
+  child_.is_init = true;
+  child_.own_mounts = true;
+  moves_.push_back({attempt.reports.get(), kInitReportDescriptor});
+  if (verified_) {
+    moves_.push_back({verified_->file.get(), kInitProgramDescriptor});
+  }
+  if (attempt.namespaces == NamespaceMode::kOwnUser) {
+    // As root, because any other user loses its rights in the namespace with the first exec.
+    user_map_ = fmt::format("0 {} 1", geteuid());
+    group_map_ = fmt::format("0 {} 1", getegid());
+    child_.user_map = user_map_.c_str();
+    child_.group_map = group_map_.c_str();
+  }
 }
 
 }  // namespace bulkhead::process

@@ -4,6 +4,7 @@
 
 #include <bulkhead/result.h>
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,6 +14,7 @@
 #include "base/unique_fd.h"
 #include "process/child_setup.h"
 #include "process/launcher.h"
+#include "process/namespaces.h"
 #include "process/program_file.h"
 
 namespace bulkhead::process {
@@ -29,8 +31,16 @@ class SpawnPlan {
   SpawnPlan& operator=(const SpawnPlan&) = delete;
   ~SpawnPlan() = default;
 
+  struct Attempt {
+    BorrowedFd membership;  // of a cgroup to be joined by writing, if valid
+    NamespaceMode namespaces = NamespaceMode::kNone;
+    // Unless there are none: the init program, and its end of the socket it reports on.
+    BorrowedFd init;
+    BorrowedFd reports;
+  };
+
   // Fresh for each attempt: the child writes to it. Points into this object.
-  ChildPlan& NewAttempt(BorrowedFd membership);
+  ChildPlan& NewAttempt(const Attempt& attempt);
 
   // A program pinned by digest was written to since it was hashed. From exec on the kernel refuses
   // such writes, so the answer is final once the child executes.
@@ -45,6 +55,7 @@ class SpawnPlan {
 
   Status PlanDescriptors(const SpawnSpec& spec);
   Status PlanLimits(const SpawnSpec& spec);
+  void PlanInit(const Attempt& attempt);
 
   std::string program_;
   std::string working_directory_;
@@ -53,6 +64,9 @@ class SpawnPlan {
   std::vector<ChildPlan::Move> planned_moves_;
   std::vector<ChildPlan::Move> moves_;
   std::vector<ChildPlan::Limit> limits_;
+  std::array<const char*, 3> arguments_{};
+  std::string user_map_;
+  std::string group_map_;
   ChildPlan child_;
 };
 

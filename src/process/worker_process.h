@@ -13,6 +13,8 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "base/proc_stat.h"
 #include "base/unique_fd.h"
@@ -39,6 +41,14 @@ struct ExitStatus {
 struct ResourceUse {
   std::chrono::microseconds cpu{0};  // known once reaped
   std::uint64_t rss_bytes_peak = 0;  // at least this much; see SampleMemory
+};
+
+// What holds a worker from outside, as obtained.
+struct OuterWalls {
+  std::vector<std::string> mechanisms;  // "pid-namespace", "process-group", ...: for reports
+  bool own_mounts = false;              // it may leave itself an empty root
+  bool own_user = false;                // its privileges are those of a user namespace of its own
+  std::string no_namespaces_because;    // what making them failed with, where they were wanted
 };
 
 // How long the destructor of a process that is not contained yet may take.
@@ -82,6 +92,8 @@ class WorkerProcess {
   virtual void SampleMemory() {}
 
   virtual ResourceUse resource_use() const = 0;
+
+  virtual OuterWalls walls() const { return {}; }
 };
 
 }  // namespace bulkhead::process

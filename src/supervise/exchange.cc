@@ -22,6 +22,14 @@ std::vector<BorrowedFd> Borrow(const std::vector<UniqueFd>& fds) {
   return borrowed;
 }
 
+// "landlock" stands for every version of it.
+bool Obtained(std::string_view required, const std::vector<std::string>& mechanisms) {
+  const std::string versions = fmt::format("{}-abi-", required);
+  return std::any_of(mechanisms.begin(), mechanisms.end(), [&](const std::string& m) {
+    return m == required || m.starts_with(versions);
+  });
+}
+
 std::uint64_t RemainingMs(Deadline deadline, MonotonicTime now) {
   const auto left =
       std::chrono::duration_cast<std::chrono::milliseconds>(deadline.Remaining(now)).count();
@@ -305,7 +313,7 @@ Event Exchange::JudgeAck(wire::HelloAck ack) {
   }
   result_.ack = std::move(ack);
   if (result_.ack.failed_mechanism.empty()) {
-    return Event::kHelloAck;
+    return JudgeMechanisms();
   }
   result_.problem =
       fmt::format("the worker could not lock itself down: {}: {}", result_.ack.failed_mechanism,
@@ -313,6 +321,22 @@ Event Exchange::JudgeAck(wire::HelloAck ack) {
                       ? strerrordesc_np(result_.ack.failed_errno)
                       : "unknown error");
   return Event::kLockDownFailed;
+}
+
+// Less than what was asked for is no sandbox to run in.
+Event Exchange::JudgeMechanisms() {
+  const process::OuterWalls walls = input_.process->walls();
+  for (const std::string& required : input_.required_mechanisms) {
+    if (!Obtained(required, walls.mechanisms) && !Obtained(required, result_.ack.mechanisms)) {
+      result_.problem = fmt::format("the worker lacks {}, which this run requires", required);
+      if (!walls.own_mounts && !walls.no_namespaces_because.empty()) {
+        result_.problem += fmt::format(": {}", walls.no_namespaces_because);
+      }
+      result_.problem += "; 'bulkhead doctor' says what this machine offers and how to add to it";
+      return Event::kLockDownFailed;
+    }
+  }
+  return Event::kHelloAck;
 }
 
 Event Exchange::JudgeTerminal(wire::Terminal terminal) {

@@ -48,6 +48,7 @@ struct ExchangeInput {
   wire::Hello hello;
   std::vector<UniqueFd> hello_descriptors;
   std::optional<std::string> expected_build;
+  std::vector<std::string> required_mechanisms;  // what the worker and its process must have
   wire::Execute execute;
   std::vector<UniqueFd> execute_descriptors;  // closed once sent
   std::optional<GuestInput> guest_stdin;
@@ -114,6 +115,7 @@ class Exchange {
   void FeedFrame(const wire::Frame& frame);
   Event Judge(wire::FromWorker message);
   Event JudgeAck(wire::HelloAck ack);
+  Event JudgeMechanisms();
   Event JudgeTerminal(wire::Terminal terminal);
   void FeedExit();
   void FeedTimers();

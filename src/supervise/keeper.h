@@ -50,11 +50,6 @@ class Keeper {
   // Launcher::Spawn on the keeper's thread. kShutdown once stopped.
   Result<std::unique_ptr<process::WorkerProcess>> Spawn(const process::SpawnSpec& spec);
 
-  // Launcher::TreeMechanisms; empty if they cannot be found out.
-  std::vector<std::string> TreeMechanisms() {
-    return launcher_->TreeMechanisms().value_or(std::vector<std::string>());
-  }
-
   // Never blocks. After success: forced+1, reaped+1, then the bundle is destroyed. Once stopped the
   // bundle is leaked.
   void HandOff(CleanupBundle bundle);

@@ -171,6 +171,8 @@ TEST(OneShot, P3HelloKeepsEveryField) {
   EXPECT_EQ(got.cpu_seconds, sent.cpu_seconds);
   EXPECT_EQ(got.file_bytes_max, sent.file_bytes_max);
   EXPECT_EQ(got.sandbox, sent.sandbox);
+  EXPECT_EQ(got.own_mounts, sent.own_mounts);
+  EXPECT_EQ(got.own_user, sent.own_user);
 }
 
 TEST(OneShot, P3ExecuteKeepsEveryField) {
@@ -200,18 +202,17 @@ TEST(OneShot, P3ExecuteKeepsEveryField) {
 
 // Neighbouring fields of one type could be swapped without changing a byte count: each flag alone.
 TEST(OneShot, P3ExecuteFlagsAreNotMixedUp) {
-  bool Execute::* const kFlags[] = {&Execute::cooperative, &Execute::has_stdin,
-                                    &Execute::has_stdout, &Execute::has_stderr,
-                                    &Execute::has_output};
-  for (const auto set : kFlags) {
+  bool Execute::* const flags[] = {&Execute::cooperative, &Execute::has_stdin, &Execute::has_stdout,
+                                   &Execute::has_stderr, &Execute::has_output};
+  for (const auto set : flags) {
     Execute sent = SampleExecute();
     sent.mode = Mode::kRun;
-    for (const auto flag : kFlags) {
+    for (const auto flag : flags) {
       sent.*flag = flag == set;
     }
     const Execute got =
         std::get<Execute>(*DecodeToWorker(Kind::kExecute, EncodedBody(ToWorker(sent))));
-    for (const auto flag : kFlags) {
+    for (const auto flag : flags) {
       EXPECT_EQ(got.*flag, flag == set);
     }
   }

@@ -33,6 +33,8 @@ struct Hello {
   std::uint64_t cpu_seconds = 0;           // RLIMIT_CPU, 0: unlimited
   std::uint64_t file_bytes_max = 0;        // RLIMIT_FSIZE
   bool sandbox = true;                     // false: --sandbox none, only the resource limits apply
+  bool own_mounts = false;                 // the worker lives in namespaces made for it
+  bool own_user = false;                   // one of them is a user namespace
 
   static constexpr Kind kKind = Kind::kHello;
 
@@ -46,6 +48,8 @@ struct Hello {
     a.Field(m.cpu_seconds);
     a.Field(m.file_bytes_max);
     a.Field(m.sandbox);
+    a.Field(m.own_mounts);
+    a.Field(m.own_user);
   }
 };
 

@@ -3,11 +3,14 @@
 #include <fmt/core.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 
 #include "base/errno_error.h"
+#include "worker/empty_root.h"
 #include "worker/landlock.h"
+#include "worker/privileges.h"
 #include "worker/scratch.h"
 #include "worker/seccomp_filter.h"
 
@@ -42,6 +45,26 @@ Result<int> RestrictFiles(const std::vector<DirectoryGrant>& directories) {
   return RestrictSelf(rules);
 }
 
+// Paths, files, users.
+Status GiveUpReach(const LockdownRequest& request, bool granted,
+                   std::vector<std::string>& mechanisms) {
+  if (request.own_mounts) {
+    mechanisms.emplace_back(BH_TRY(EnterEmptyRoot()));
+  }
+  const int landlock_abi = BH_TRY(RestrictFiles(request.directories));
+  mechanisms.push_back(fmt::format("landlock-abi-{}", landlock_abi));
+  PrivilegesRequest privileges;
+  // Who is nobody can be killed by root only: here the launcher kills init instead. Files of
+  // granted directories are reached as who the parent is.
+  privileges.become_nobody =
+      request.own_mounts && !request.own_user && geteuid() == 0 && request.directories.empty();
+  privileges.keep_file_rights = granted && !request.own_user;
+  for (std::string& mechanism : BH_TRY(GiveUpPrivileges(privileges))) {
+    mechanisms.push_back(std::move(mechanism));
+  }
+  return {};
+}
+
 }  // namespace
 
 Status GuestPhase::Enter(std::uint64_t data_bytes) const {
@@ -53,6 +76,7 @@ Status GuestPhase::Enter(std::uint64_t data_bytes) const {
 
 Result<LockedDown> LockDown(LockdownRequest request) {
   std::vector<std::string> mechanisms;
+  const bool granted = !request.directories.empty();
   if (request.scratch_bytes != 0) {
     UniqueFd scratch = BH_TRY(MakeScratch(request.scratch_bytes));
     request.directories.push_back({std::move(scratch), "/tmp", true});
@@ -66,12 +90,13 @@ Result<LockedDown> LockDown(LockdownRequest request) {
   mechanisms.emplace_back("rlimits");
   BH_TRY(SetProcessAttribute(PR_SET_NO_NEW_PRIVS, 1, "no-new-privs"));
   mechanisms.emplace_back("no-new-privs");
-  BH_TRY(SetProcessAttribute(PR_SET_DUMPABLE, 0, "not-dumpable"));
-  mechanisms.emplace_back("not-dumpable");
   umask(umask(kUmaskAtLeast) | kUmaskAtLeast);
   if (request.sandbox) {
-    const int landlock_abi = BH_TRY(RestrictFiles(request.directories));
-    mechanisms.push_back(fmt::format("landlock-abi-{}", landlock_abi));
+    BH_TRY(GiveUpReach(request, granted, mechanisms));
+  }
+  BH_TRY(SetProcessAttribute(PR_SET_DUMPABLE, 0, "not-dumpable"));
+  mechanisms.emplace_back("not-dumpable");
+  if (request.sandbox) {
     BH_TRY(InstallFilter(BuildFilter(LockdownFilter(with_directories))));
     mechanisms.emplace_back("seccomp");
   }

@@ -1,8 +1,8 @@
 // What a worker imposes on itself before it reads anything hostile. It cannot be undone.
 //
-// With the sandbox: resource limits, no new privileges, not dumpable, Landlock (where the kernel
-// has it) and a system call filter; without: the first three. Call once, before other threads
-// exist.
+// With the sandbox: resource limits, no new privileges, an empty root (where the worker has mounts
+// of its own), no capabilities, not dumpable, Landlock and a system call filter; without: limits,
+// no new privileges and not dumpable. Call once, before other threads exist.
 #pragma once
 
 #include <bulkhead/result.h>
@@ -29,6 +29,8 @@ struct LockdownRequest {
   std::uint64_t scratch_bytes = 0;  // 0: none, else a writable directory /tmp of this size is added
   ResourceLimits limits;            // descriptors_max is chosen here
   bool sandbox = true;
+  bool own_mounts = false;  // this process lives in namespaces made for it
+  bool own_user = false;    // one of them is a user namespace
 };
 
 // The last step down, taken when the guest's code is compiled and before it runs.
@@ -50,8 +52,9 @@ class GuestPhase {
 };
 
 struct LockedDown {
-  std::vector<std::string> mechanisms;  // "rlimits", "no-new-privs", "not-dumpable", "scratch",
-                                        // "landlock-abi-7", "seccomp"
+  std::vector<std::string> mechanisms;  // "rlimits", "no-new-privs", "scratch", "empty-root",
+                                        // "landlock-abi-7", "unprivileged-user",
+                                        // "no-capabilities", "not-dumpable", "seccomp"
   std::vector<DirectoryGrant> directories;
   GuestPhase guest_phase;
 };

@@ -72,6 +72,8 @@ Result<LockdownRequest> RequestFrom(const wire::Hello& hello, wire::Channel& cha
   request.limits.cpu_seconds = hello.cpu_seconds;
   request.limits.file_bytes_max = hello.file_bytes_max;
   request.sandbox = hello.sandbox;
+  request.own_mounts = hello.own_mounts;
+  request.own_user = hello.own_user;
   return request;
 }
 

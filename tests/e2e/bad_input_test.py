@@ -102,7 +102,8 @@ class BadInput(CommandTest):
             (("--threads", "1025"), "'1025' is outside 1 to 1024"),
             (("--threads", "many"), "--threads"),
             (("--repeat", "4"), "unknown option '--repeat'"),
-            (("--sandbox", "strict"), "not available in this version"),
+            (("--sandbox", "strictest"), "is none of: strict, default, none"),
+            (("--require", "walls"), "is none of: pid-namespace, "),
             (("argument",), "arguments of the guest go after --"),
         ):
             with self.subTest(arguments=arguments):

@@ -73,13 +73,14 @@ class CommandTest(unittest.TestCase):
             wat = wat.replace(word, text)
         return self.compile(wat, name + ".wasm")
 
-    def bulkhead(self, *arguments, **options):
+    def bulkhead(self, *arguments, prefix=(), **options):
+        """`prefix`: a command that starts the command."""
         options.setdefault("stdin", subprocess.DEVNULL)
         options.setdefault("stdout", subprocess.PIPE)
         options.setdefault("stderr", subprocess.PIPE)
         options.setdefault("cwd", self.dir)
         options.setdefault("timeout", PATIENCE_S)
-        return subprocess.run([BULKHEAD, *arguments], check=False, **options)
+        return subprocess.run([*prefix, BULKHEAD, *arguments], check=False, **options)
 
     def run_with_report(self, *arguments, **options):
         """(result, report); the report is checked against the schema and removed again."""

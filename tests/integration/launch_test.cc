@@ -223,7 +223,7 @@ TEST_F(OneShot, RequestsArriveUnchanged) {
   RunRequest request = RequestFor("describes_itself");
   request.worker.working_directory = dir().path();
   request.worker.descriptors_max = 77;
-  request.worker.sandbox = false;
+  request.worker.sandbox = SandboxLevel::kNone;
   request.limits.deadline = std::chrono::seconds(50);
   request.limits.cpu_time = std::chrono::milliseconds(6500);
   request.limits.fuel = 12345;

@@ -23,6 +23,8 @@ inline wire::Hello SampleHello() {
   m.cpu_seconds = 17;
   m.file_bytes_max = 1ULL << 40;
   m.sandbox = false;
+  m.own_mounts = true;
+  m.own_user = true;
   return m;
 }
 

@@ -1,0 +1,101 @@
+"""What holds a worker: the levels of --sandbox, --require, and what is left where the machine denies namespaces."""
+
+import os
+import shutil
+import subprocess
+import unittest
+
+from support import BULKHEAD, CommandTest, printer
+
+STRICT = {"pid-namespace", "mount-namespace", "network-namespace", "ipc-namespace", "uts-namespace", "rlimits",
+          "no-new-privs", "empty-root", "landlock", "not-dumpable", "seccomp"}
+NAMESPACES = {name for name in STRICT if name.endswith("-namespace")}
+NOBODY = 65534
+
+# Root of a user namespace without any capability, where no further namespaces may be made.
+CONFINED = ["unshare", "--user", "--map-root-user", "sh", "-c",
+            'echo 0 >/proc/sys/user/max_user_namespaces && exec setpriv --inh-caps -all --bounding-set -all "$@"',
+            "sh"]
+
+
+def works(*command):
+    return shutil.which(command[0]) and subprocess.run(command, stdout=subprocess.DEVNULL,
+                                                       stderr=subprocess.DEVNULL, check=False).returncode == 0
+
+
+def names(report):
+    """The mechanisms without versions."""
+    return {mechanism.split("-abi-")[0] for mechanism in report["containment"]}
+
+
+class Sandbox(CommandTest):
+    def report_of(self, *options, **more):
+        return self.run_with_report(*options, self.compile(printer("hello")), **more)
+
+    def test_levels(self):
+        result, default = self.report_of()
+        self.assertEqual(result.stdout, b"hello", result.stderr)
+        result, none = self.report_of("--sandbox", "none")
+        self.assertEqual(result.stdout, b"hello", result.stderr)
+        self.assertLessEqual({"rlimits", "no-new-privs", "not-dumpable"}, names(none))
+        self.assertFalse({"seccomp", "landlock", "empty-root", "pid-namespace"} & names(none))
+        result, strict = self.report_of("--sandbox", "strict")
+        if not STRICT <= names(default):
+            self.assertEqual((result.returncode, strict["code"]), (125, "worker-launch"))
+            self.skipTest(f"missing here: {', '.join(sorted(STRICT - names(default)))}")
+        self.assertEqual(result.stdout, b"hello", result.stderr)
+        self.assertLessEqual(STRICT, names(strict))
+
+    def test_what_is_required_and_missing_is_named_before_the_guest_runs(self):
+        result, report = self.report_of("--sandbox", "none", "--require", "seccomp")
+        self.assertEqual((result.returncode, report["code"], report["stage"]), (125, "worker-launch", "handshake"))
+        self.assertEqual(result.stdout, b"")
+        self.assertIn(b"lacks seccomp", result.stderr)
+        result, report = self.report_of("--require", "seccomp", "--require", "landlock")
+        self.assertEqual(report["code"], "worker-completed", result.stderr)
+
+    def test_root_becomes_nobody_but_for_granted_directories(self):
+        if os.geteuid() != 0:
+            self.skipTest("missing: root")
+        _, report = self.report_of()
+        if "pid-namespace" not in names(report) or "user-namespace" in names(report):
+            self.skipTest("missing: the right to make namespaces without a user namespace")
+        self.assertLessEqual({"unprivileged-user", "no-capabilities"}, names(report))
+        _, report = self.report_of("--dir", f"{self.dir}::/data")
+        self.assertIn("file-capabilities-only", names(report))
+        self.assertNotIn("unprivileged-user", names(report))
+
+    def test_degraded_by_the_machine(self):
+        if not works(*CONFINED, "true"):
+            self.skipTest("missing: user namespaces whose number can be limited")
+        result, report = self.report_of(prefix=CONFINED)
+        self.assertEqual(result.stdout, b"hello", result.stderr)
+        self.assertFalse(NAMESPACES & names(report))
+        self.assertLessEqual({"process-group", "rlimits", "no-new-privs", "landlock", "not-dumpable", "seccomp"},
+                             names(report))
+        for options, lacks in ((("--sandbox", "strict"), b"lacks pid-namespace"),
+                               (("--require", "empty-root"), b"lacks empty-root")):
+            result, report = self.report_of(*options, prefix=CONFINED)
+            self.assertEqual((result.returncode, report["code"]), (125, "worker-launch"), result.stderr)
+            self.assertEqual(result.stdout, b"")
+            self.assertIn(lacks, result.stderr)
+            self.assertIn(b"(namespaces): clone: ", result.stderr)
+            self.assertIn(b"bulkhead doctor", result.stderr)
+        self.assertIn(b"sysctl -w user.max_user_namespaces", self.bulkhead("doctor", prefix=CONFINED).stdout)
+
+    def test_an_ordinary_user_gets_namespaces_by_way_of_a_user_namespace(self):
+        user = ["setpriv", "--reuid", str(NOBODY), "--regid", str(NOBODY), "--clear-groups"]
+        if os.geteuid() != 0 or not works(*user, "true"):
+            self.skipTest("missing: root, who can become an ordinary user")
+        if not works(*user, BULKHEAD, "version"):
+            self.skipTest("missing: a build that other users can execute")
+        if not works(*user, "unshare", "--user", "true"):
+            self.skipTest("missing: user namespaces for ordinary users")
+        os.chmod(self.dir, 0o777)
+        result, report = self.report_of("--sandbox", "strict", "--dir-rw", f"{self.dir}::/data", prefix=user)
+        self.assertEqual(result.stdout, b"hello", result.stderr)
+        self.assertLessEqual(STRICT | {"user-namespace", "no-capabilities"}, names(report))
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
