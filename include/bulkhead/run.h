@@ -160,6 +160,7 @@ struct RunReport {
   std::string worker_stderr_tail;  // what the worker program itself said, at most 64 KiB, printable
   std::string diagnostic;          // one or two sentences; at most 1 KiB + our own
   std::string trace;  // of a worker made for tests; empty: there is none, or it was lost in a kill
+  bool warm_worker = false;  // a spare one served the run (KeepWarm)
   int worker_pid = 0;
   std::string worker_exit;  // "exit 0", "signal 9 (SIGKILL)", "" if none was observed
 };
@@ -197,6 +198,14 @@ Result<RunHandle> StartRun(Runtime& runtime, const AdmittedModule& module, RunRe
 // The same on the calling thread. Never throws, never exceeds deadline + grace + the bounded reap
 // waits (docs/outcomes.md) but for the file system's own time while publishing.
 RunReport RunModule(Runtime& runtime, const AdmittedModule& module, const RunRequest& request);
+
+// Keeps `count` spare workers started, locked down and greeted for runs like this one: with the
+// same worker configuration, compile memory, CPU time and output limit. Each spare serves one run
+// and is replaced in the background; a run for which there is none starts its own worker. Spares
+// hold no authority: runs with directories or scratch space never use them, and a request with such
+// is kInvalidArgument here. What was kept before is ended; 0 keeps none. kResourceExhausted if no
+// thread is to be had. Whether starting them works is in Snapshot::warm.
+Status KeepWarm(Runtime& runtime, const RunRequest& like, std::uint32_t count);
 
 // Translates WebAssembly text in a worker, under the request's worker, deadline, memory and cancel.
 // kModuleRefused with reason "invalid-text"; a stop or a worker failure is kLaunch/kProtocol/...

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <string>
 
 namespace bulkhead {
 
@@ -22,12 +23,22 @@ struct WorkerLedger {
   friend bool operator==(const WorkerLedger&, const WorkerLedger&) = default;
 };
 
+// Spare workers, KeepWarm (run.h).
+struct WarmCounts {
+  std::uint64_t idle = 0;     // gauge: ready to be used
+  std::uint64_t started = 0;  // monotonic, as all below
+  std::uint64_t used = 0;
+  std::uint64_t broken = 0;  // failed to start, or ended before they were used
+  std::string problem;       // of the last that broke
+};
+
 struct Snapshot {
   WorkerLedger workers;
   std::uint64_t active_runs = 0;  // holders of a run permit
   std::uint64_t cleanup_pending =
       0;  // workers that could not be reaped in time and are still being killed
   std::chrono::milliseconds cleanup_oldest{0};
+  WarmCounts warm;
 };
 
 }  // namespace bulkhead

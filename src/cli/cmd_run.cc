@@ -18,6 +18,7 @@
 #include "cli/interrupt.h"
 #include "cli/progress.h"
 #include "cli/render.h"
+#include "cli/repeat.h"
 #include "cli/report_file.h"
 #include "cli/report_json.h"
 #include "cli/run_record.h"
@@ -47,6 +48,8 @@ struct Invocation {
   std::unique_ptr<Interrupts>
       interrupts;  // until the report is written: a late Ctrl-C must not lose it
   RunRecord record;
+  RepeatPlan plan;
+  std::optional<RepeatResult> repeated;  // --repeat: instead of the record's report
 };
 
 void SayGrants(const RunOptions& options) {
@@ -99,6 +102,15 @@ void CountPreparation(const Invocation& run, nanoseconds preparation, RunReport&
   }
 }
 
+void Repeat(Invocation& run, const RepeatContext& context, bool live) {
+  const RunOptions& options = run.options;
+  run.plan = {.runs = options.repeat,
+              .jobs = options.jobs,
+              .keep_reports = !options.report_path.empty(),
+              .terminal = BorrowedFd(live ? STDERR_FILENO : -1)};
+  run.repeated = RunRepeatedly(context, run.plan);
+}
+
 // The steps of the run; an Error is the end of it before the library could report.
 Status Perform(Invocation& run) {
   const RunOptions& options = run.options;
@@ -128,8 +140,14 @@ Status Perform(Invocation& run) {
   SayGrants(options);
   const nanoseconds preparation = Passed(run);
   request.limits.deadline = Remaining(run);
-  RunHandle handle = BH_TRY(StartRun(*runtime, module, std::move(request)));
   const bool live = run.terminal.live && !options.quiet;
+  if (options.repeated) {
+    request.limits.deadline = options.limits.deadline;
+    run.record.module.sha256 = module.sha256();
+    Repeat(run, {*runtime, module, request, run.record, *run.interrupts}, live);
+    return {};
+  }
+  RunHandle handle = BH_TRY(StartRun(*runtime, module, std::move(request)));
   run.record.report = WaitForRun(handle, run.relay, BorrowedFd(live ? STDERR_FILENO : -1));
   CountPreparation(run, preparation, run.record.report);
   if (!options.report_path.empty()) {
@@ -153,6 +171,21 @@ int Conclude(Invocation& run, const std::optional<ReportDestination>& destinatio
   return record.exit_status;
 }
 
+int ConcludeRepeated(Invocation& run, const std::optional<ReportDestination>& destination) {
+  RepeatResult& result = *run.repeated;
+  if (!run.options.quiet) {
+    static_cast<void>(WriteAll(BorrowedFd(STDERR_FILENO), RenderRepeat(result, run.plan)));
+  }
+  if (destination) {
+    const std::string text = result.reports + RepeatSummaryLine(result, run.plan);
+    if (const Status written = destination->Write(text); !written) {
+      Say("--report: " + written.error().message);
+      result.exit_status = result.exit_status == kExitOk ? kExitFailed : result.exit_status;
+    }
+  }
+  return result.exit_status;
+}
+
 }  // namespace
 
 int CmdRun(const RunOptions& options) {
@@ -168,6 +201,9 @@ int CmdRun(const RunOptions& options) {
   Invocation run(options);
   const Status performed = Perform(run);
   run.record.signal = run.interrupts ? run.interrupts->first_signal() : 0;
+  if (run.repeated) {
+    return ConcludeRepeated(run, destination);
+  }
   if (performed) {
     run.record.exit_status = ExitStatusOf(run.record.report.outcome, run.record.signal);
   } else {

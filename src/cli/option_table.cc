@@ -144,6 +144,17 @@ constexpr std::array kRunOptions{
                    "faster, and every stop is a kill",
                .completion = Completion::kChoices,
                .choices = kStopModes},
+    OptionSpec{.name = "--repeat",
+               .value_name = "N",
+               .group = kResults,
+               .help = "Run the module N times, each with the whole deadline; the report has one "
+                       "line per run and a summary"},
+    OptionSpec{.name = "--jobs",
+               .value_name = "N",
+               .fallback = "1",
+               .group = kResults,
+               .help = "With --repeat: runs at the same time; above 1 a guest's output is written "
+                       "when it has ended (the first 1 MiB)"},
     OptionSpec{.name = "--report",
                .value_name = "FILE",
                .group = kResults,

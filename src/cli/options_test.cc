@@ -50,6 +50,14 @@ TEST(Options, DefaultsAreTheLibrarys) {
   EXPECT_TRUE(options.limits.Validate());
 }
 
+TEST(Options, Repetition) {
+  EXPECT_FALSE(ParseRun({"m.wasm"}).repeated);
+  const RunOptions options = ParseRun({"m.wasm", "--repeat", "1_000", "--jobs", "4"});
+  EXPECT_TRUE(options.repeated);
+  EXPECT_EQ(options.repeat, 1000U);
+  EXPECT_EQ(options.jobs, 4U);
+}
+
 // The help names the defaults as text; giving that text must change nothing.
 TEST(Options, DefaultsInTheTableAreTheRealOnes) {
   const RunOptions plain = ParseRun({"m.wasm"});
@@ -60,6 +68,8 @@ TEST(Options, DefaultsInTheTableAreTheRealOnes) {
     Words words{"m.wasm", option.name, option.fallback};
     if (option.name == "--output-limit") {
       words.insert(words.end(), {"--output", "o"});
+    } else if (option.name == "--jobs") {
+      words.insert(words.end(), {"--repeat", "2"});
     }
     const RunOptions given = ParseRun(words);
     EXPECT_EQ(given.limits.deadline, plain.limits.deadline) << option.name;
@@ -70,6 +80,7 @@ TEST(Options, DefaultsInTheTableAreTheRealOnes) {
     EXPECT_EQ(given.limits.cooperative_stop, plain.limits.cooperative_stop) << option.name;
     EXPECT_EQ(given.profile, plain.profile) << option.name;
     EXPECT_EQ(given.sandbox, plain.sandbox) << option.name;
+    EXPECT_EQ(given.jobs, plain.jobs) << option.name;
     EXPECT_EQ(given.stdin_kind, plain.stdin_kind) << option.name;
     if (given.output) {
       EXPECT_EQ(given.output->bytes_max, OutputGrant{}.bytes_max);
@@ -238,7 +249,14 @@ TEST(Options, BadInputIsOneSentence) {
       {{"doctor", "--", "x"}, "doctor takes no arguments after --"},
       {{"run", "m.wasm", "--deadlin", "5s"},
        "unknown option '--deadlin' of run; did you mean --deadline?"},
-      {{"run", "m.wasm", "--repeat=5"}, "unknown option '--repeat' of run; did you mean --report?"},
+      {{"run", "m.wasm", "--repeet=5"}, "unknown option '--repeet' of run; did you mean --repeat?"},
+      {{"run", "m.wasm", "--repeat", "0"}, "--repeat: '0' is not at least 1"},
+      {{"run", "m.wasm", "--repeat", "2", "--output", "x"},
+       "--repeat: with --output each run would replace the other's file"},
+      {{"run", "m.wasm", "--repeat", "2", "--stdin", "-"},
+       "--repeat: standard input can be read once only; give a file or empty"},
+      {{"run", "m.wasm", "--jobs", "2"}, "--jobs: needs --repeat"},
+      {{"run", "m.wasm", "--repeat", "2", "--jobs", "257"}, "--jobs: '257' is outside 1 to 256"},
       {{"run", "m.wasm", "--threads", "0"}, "--threads: '0' is outside 1 to 1024"},
       {{"run", "m.wasm", "-x"}, "unknown option '-x' of run"},
       {{"run", "m.wasm", "--deadline"}, "--deadline needs a value: --deadline DUR"},

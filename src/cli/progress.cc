@@ -40,9 +40,11 @@ std::string LiveText(const EventRelay& relay, std::chrono::microseconds elapsed)
   return text;
 }
 
+}  // namespace
+
 // Index (scroll if needed) and up again: there is a row below now. Erase from the cursor on, save
 // the cursor, go down, write, restore.
-void Draw(BorrowedFd terminal, std::string_view text) {
+void DrawBelow(BorrowedFd terminal, std::string_view text) {
   const std::size_t columns = ColumnsOf(terminal);
   const std::string_view fitting = text.substr(0, columns > 1 ? columns - 1 : 0);
   static_cast<void>(WriteAll(terminal, fmt::format("\x1b"
@@ -52,11 +54,9 @@ void Draw(BorrowedFd terminal, std::string_view text) {
                                                    fitting)));
 }
 
-void Erase(BorrowedFd terminal) {
+void EraseBelow(BorrowedFd terminal) {
   static_cast<void>(WriteAll(terminal, "\x1b[J"));
 }
-
-}  // namespace
 
 RunReport WaitForRun(RunHandle& run, const EventRelay& relay, BorrowedFd terminal) {
   if (!terminal.valid()) {
@@ -75,13 +75,13 @@ RunReport WaitForRun(RunHandle& run, const EventRelay& relay, BorrowedFd termina
       break;
     }
     const MonotonicTime now = clock.Now();
-    Draw(terminal,
-         LiveText(relay, std::chrono::duration_cast<std::chrono::microseconds>(now - start)));
+    DrawBelow(terminal,
+              LiveText(relay, std::chrono::duration_cast<std::chrono::microseconds>(now - start)));
     drawn = true;
     next = now + kRedrawAfter;
   }
   if (drawn) {
-    Erase(terminal);
+    EraseBelow(terminal);
   }
   return run.Wait();
 }

@@ -4,6 +4,8 @@
 
 #include <bulkhead/run.h>
 
+#include <string_view>
+
 #include "base/unique_fd.h"
 #include "cli/event_relay.h"
 
@@ -12,5 +14,9 @@ namespace bulkhead::cli {
 // Waits for the end of the run. `terminal`: where the live line is drawn; invalid: nothing is drawn
 // and nothing wakes up in between.
 RunReport WaitForRun(RunHandle& run, const EventRelay& relay, BorrowedFd terminal);
+
+// A line in the row below the cursor, cut to the terminal's width, in place of the last such line.
+void DrawBelow(BorrowedFd terminal, std::string_view text);
+void EraseBelow(BorrowedFd terminal);
 
 }  // namespace bulkhead::cli

@@ -20,13 +20,6 @@ using std::chrono::microseconds;
 constexpr std::size_t kFramesShownMax = 8;      // the innermost say where it happened
 constexpr std::size_t kTailLinesShownMax = 10;  // a panic message and its surroundings
 
-// Untrusted text for the middle of a line.
-std::string OneLine(std::string_view text) {
-  std::string line = Printable(text);
-  std::replace_if(line.begin(), line.end(), [](char c) { return c == '\n' || c == '\t'; }, ' ');
-  return line;
-}
-
 std::string Completed(const RunReport& report) {
   std::string text = fmt::format("completed in {}", FormatDuration(report.elapsed));
   if (report.output && report.output->published) {
@@ -184,6 +177,12 @@ bool GuestSpoke(const Outcome& outcome) {
 }
 
 }  // namespace
+
+std::string OneLine(std::string_view text) {
+  std::string line = Printable(text);
+  std::replace_if(line.begin(), line.end(), [](char c) { return c == '\n' || c == '\t'; }, ' ');
+  return line;
+}
 
 std::string SignalName(int signal) {
   const char* name = sigabbrev_np(signal);

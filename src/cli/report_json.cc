@@ -120,9 +120,7 @@ Json RejectionsJson(const ThreadRejections& rejections) {
               {"epoch", rejections.epoch}};
 }
 
-}  // namespace
-
-std::string RunReportJson(const RunRecord& record) {
+Json ReportJson(const RunRecord& record) {
   const RunReport& report = record.report;
   Json json;
   json["schema"] = kRunReportSchema;
@@ -157,8 +155,41 @@ std::string RunReportJson(const RunRecord& record) {
   json["stderr_tail"] = report.worker_stderr_tail;
   json["worker_pid"] = report.worker_pid == 0 ? Json(nullptr) : Json(report.worker_pid);
   json["worker_exit"] = report.worker_exit.empty() ? Json(nullptr) : Json(report.worker_exit);
-  constexpr int kIndent = 2;
-  return Dump(json, kIndent);
+  json["warm_worker"] = report.warm_worker;
+  return json;
+}
+
+constexpr int kIndent = 2;
+constexpr int kOneLine = -1;
+
+}  // namespace
+
+std::string RunReportJson(const RunRecord& record) {
+  return Dump(ReportJson(record), kIndent);
+}
+
+std::string RunReportLine(const RunRecord& record) {
+  return Dump(ReportJson(record), kOneLine);
+}
+
+std::string RepeatSummaryLine(const RepeatResult& result, const RepeatPlan& plan) {
+  const auto percentile = [&](double percent) {
+    return Milliseconds(Percentile(result.times, percent));
+  };
+  Json json;
+  json["schema"] = kRepeatSummarySchema;
+  json["runs"] = result.times.size();
+  json["not_started"] = result.unstarted;
+  json["jobs"] = plan.jobs;
+  json["codes"] = result.codes;
+  json["exit_status"] = result.exit_status;
+  json["warm"] = result.warm;
+  json["elapsed_ms"] = Milliseconds(result.elapsed);
+  json["run_ms"] = Json{{"p50", percentile(50)},
+                        {"p90", percentile(90)},
+                        {"p99", percentile(99)},
+                        {"max", percentile(100)}};
+  return Dump(json, kOneLine);
 }
 
 std::string StageEventJson(std::string_view task, const RunEvent& event) {

@@ -24,6 +24,7 @@ constexpr std::uint64_t kMemoryBytesMax = 1ULL << 40U;
 constexpr std::uint64_t kCompileBytesMin = 16ULL << 20U;
 constexpr std::uint64_t kStackBytesMin = 64ULL << 10U;
 constexpr std::uint64_t kThreadsMax = 1024;
+constexpr std::uint64_t kJobsMax = 256;  // more than a machine has processors for
 constexpr std::uint64_t kStackBytesMax = 64ULL << 20U;
 // File sizes are signed in the kernel's interface.
 constexpr std::uint64_t kFileBytesMax = std::numeric_limits<std::int64_t>::max();
@@ -103,6 +104,41 @@ Result<RunLimits> MakeLimits(const RawOptions& raw) {
   limits.scratch_bytes = BH_TRY(Size(raw, "--scratch", {1, kMemoryBytesMax})).value_or(0);
   limits.stdout_bytes_max = BH_TRY(Size(raw, "--stdout-limit", {1, kFileBytesMax})).value_or(0);
   return limits;
+}
+
+Result<std::uint32_t> Jobs(const RawOptions& raw) {
+  const auto jobs = BH_TRY(Parsed<std::uint64_t>(raw, "--jobs", ParseCount));
+  if (!jobs) {
+    return 1;
+  }
+  if (!raw.Has("--repeat")) {
+    return Refuse("--jobs", "needs --repeat");
+  }
+  if (*jobs < 1 || *jobs > kJobsMax) {
+    return Refuse("--jobs",
+                  fmt::format("{} is outside 1 to {}", Quoted(*raw.Value("--jobs")), kJobsMax));
+  }
+  return static_cast<std::uint32_t>(*jobs);
+}
+
+Status SetRepetition(const RawOptions& raw, RunOptions& options) {
+  options.jobs = BH_TRY(Jobs(raw));
+  const auto runs = BH_TRY(Parsed<std::uint64_t>(raw, "--repeat", ParseCount));
+  if (!runs) {
+    return {};
+  }
+  if (*runs == 0) {
+    return Refuse("--repeat", "'0' is not at least 1");
+  }
+  if (options.output) {
+    return Refuse("--repeat", "with --output each run would replace the other's file");
+  }
+  if (options.stdin_kind == RunOptions::Stdin::kInherited) {
+    return Refuse("--repeat", "standard input can be read once only; give a file or empty");
+  }
+  options.repeat = *runs;
+  options.repeated = true;
+  return {};
 }
 
 // One of the words that the table lists for `option`.
@@ -259,6 +295,7 @@ Result<RunOptions> MakeRunOptions(const RawOptions& raw) {
   options.directories = BH_TRY(MakeDirectories(raw));
   options.environment = BH_TRY(MakeEnvironment(raw));
   SetStdin(raw, options);
+  BH_TRY(SetRepetition(raw, options));
   if (const std::string* report = raw.Value("--report")) {
     if (report->empty()) {
       return Refuse("--report", "the path is empty");

@@ -31,6 +31,9 @@ struct RunOptions {
   Stdin stdin_kind = Stdin::kEmpty;
   std::string stdin_path;   // of kFile
   std::string report_path;  // empty: none; "-": standard error
+  std::uint64_t repeat = 1;
+  std::uint32_t jobs = 1;
+  bool repeated = false;  // --repeat was given, be it with 1
   std::optional<int> status_fd;
   bool quiet = false;
 };

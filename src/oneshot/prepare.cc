@@ -16,8 +16,6 @@
 namespace bulkhead::oneshot {
 namespace {
 
-constexpr int kWorkerSocket = 3;
-constexpr int kWorkerStderr = 2;
 // While the guest runs the worker may use this much beyond the guest's own memory: its stack, the
 // engine's instance data, buffers of the host functions.
 constexpr std::uint64_t kMemoryOverheadBytes = 64ULL << 20;
@@ -48,24 +46,33 @@ std::uint64_t FileBytesMax(const RunRequest& request) {
   return writes_files ? ~0ULL : std::max(output, kFileBytesWithoutOutput);
 }
 
-Status FillHello(const RunRequest& request, supervise::ExchangeInput& exchange) {
-  wire::Hello& hello = exchange.hello;
-  hello.nonce = wire::MakeNonce();
+void FillHello(const RunRequest& request, wire::Hello& hello) {
   hello.build_id = wire::BuildId();
   hello.scratch_bytes = request.limits.scratch_bytes;
   hello.compile_memory_bytes = request.limits.compile_memory_bytes;
   hello.cpu_seconds = request.limits.cpu_time ? WholeSeconds(*request.limits.cpu_time) : 0;
   hello.file_bytes_max = FileBytesMax(request);
   hello.sandbox = request.worker.sandbox != SandboxLevel::kNone;
-  exchange.required_mechanisms = RequiredMechanisms(request.worker);
   for (const DirectoryGrant& grant : request.directories) {
-    exchange.hello_descriptors.push_back(BH_TRY(OpenGrant(grant)));
     hello.directories.push_back({grant.guest_path, grant.writable});
   }
-  if (request.worker.check_build_id) {
-    exchange.expected_build = wire::BuildId();
+}
+
+void FillSpec(const RunRequest& request, process::SpawnSpec& spec) {
+  spec.program = request.worker.executable;
+  spec.program_sha256 = request.worker.executable_sha256;
+  spec.working_directory = request.worker.working_directory;
+  spec.namespaces = request.worker.sandbox != SandboxLevel::kNone;
+  spec.limits.push_back({RLIMIT_CORE, 0});
+  // The worker lowers these further by itself; the parent does not rely on it.
+  spec.limits.push_back({RLIMIT_DATA, request.limits.compile_memory_bytes});
+  if (request.limits.cpu_time) {
+    // The worker sets the soft limit to the second before; SIGXCPU then tells what happened.
+    spec.limits.push_back({RLIMIT_CPU, WholeSeconds(*request.limits.cpu_time) + 1});
   }
-  return {};
+  if (request.worker.descriptors_max != 0) {
+    spec.limits.push_back({RLIMIT_NOFILE, request.worker.descriptors_max});
+  }
 }
 
 Status AddStreams(const RunRequest& request, supervise::ExchangeInput& exchange) {
@@ -126,39 +133,6 @@ Status FillExecute(const RunRequest& request, Work& work, const staging::Staging
     execute.output_name = std::filesystem::path(request.output->path).filename().string();
     execute.output_bytes_max = request.output->bytes_max;
     exchange.execute_descriptors.push_back(BH_TRY(Duplicate(staging->file())));
-  }
-  return {};
-}
-
-Status FillSpawn(const RunRequest& request, Preparation& preparation) {
-  wire::ChannelPair sockets = BH_TRY(wire::MakeChannelPair());
-  preparation.parent_socket = std::move(sockets.parent);
-  preparation.worker_socket = std::move(sockets.worker);
-  int pipe_ends[2] = {-1, -1};
-  if (pipe2(pipe_ends, O_CLOEXEC) != 0) {
-    return Fail(ErrnoError("pipe2", "worker stderr", errno));
-  }
-  preparation.parent_stderr.Reset(pipe_ends[0]);
-  preparation.worker_stderr.Reset(pipe_ends[1]);
-  if (fcntl(pipe_ends[0], F_SETFL, O_NONBLOCK) != 0) {
-    return Fail(ErrnoError("fcntl O_NONBLOCK", "worker stderr", errno));
-  }
-  process::SpawnSpec& spec = preparation.spec;
-  spec.program = request.worker.executable;
-  spec.program_sha256 = request.worker.executable_sha256;
-  spec.working_directory = request.worker.working_directory;
-  spec.namespaces = request.worker.sandbox != SandboxLevel::kNone;
-  spec.descriptors = {{preparation.worker_socket.borrow(), kWorkerSocket},
-                      {preparation.worker_stderr.borrow(), kWorkerStderr}};
-  spec.limits.push_back({RLIMIT_CORE, 0});
-  // The worker lowers these further by itself; the parent does not rely on it.
-  spec.limits.push_back({RLIMIT_DATA, request.limits.compile_memory_bytes});
-  if (request.limits.cpu_time) {
-    // The worker sets the soft limit to the second before; SIGXCPU then tells what happened.
-    spec.limits.push_back({RLIMIT_CPU, WholeSeconds(*request.limits.cpu_time) + 1});
-  }
-  if (request.worker.descriptors_max != 0) {
-    spec.limits.push_back({RLIMIT_NOFILE, request.worker.descriptors_max});
   }
   return {};
 }
@@ -234,12 +208,30 @@ Status ValidateRequest(const RunRequest& request, Profile profile) {
   return {};
 }
 
+supervise::WorkerStart StartFor(const RunRequest& request) {
+  supervise::WorkerStart start;
+  FillHello(request, start.hello);
+  FillSpec(request, start.spec);
+  start.expected.mechanisms = RequiredMechanisms(request.worker);
+  if (request.worker.check_build_id) {
+    start.expected.build = wire::BuildId();
+  }
+  return start;
+}
+
+bool MayBeWarm(const RunRequest& request) {
+  return request.directories.empty() && request.limits.scratch_bytes == 0;
+}
+
 Result<Preparation> Prepare(const RunRequest& request, Work& work,
                             const staging::StagingArea* staging) {
   Preparation preparation;
-  BH_TRY(FillHello(request, preparation.exchange));
+  preparation.start = StartFor(request);
+  for (const DirectoryGrant& grant : request.directories) {
+    preparation.exchange.hello_descriptors.push_back(BH_TRY(OpenGrant(grant)));
+  }
   BH_TRY(FillExecute(request, work, staging, preparation.exchange));
-  BH_TRY(FillSpawn(request, preparation));
+  preparation.exchange.expected = preparation.start.expected;
   preparation.exchange.grace = request.worker.grace;
   preparation.exchange.cancel = request.cancel;
   preparation.exchange.force = request.force;

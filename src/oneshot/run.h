@@ -43,13 +43,13 @@ std::vector<std::string> RequiredMechanisms(const WorkerConfig& config);
 
 // Everything a worker needs, made before it exists.
 struct Preparation {
-  process::SpawnSpec spec;
-  UniqueFd parent_socket;
-  UniqueFd worker_socket;  // spec refers to it
-  UniqueFd parent_stderr;
-  UniqueFd worker_stderr;
+  supervise::WorkerStart start;
   supervise::ExchangeInput exchange;
 };
+
+// How a worker for this request is started. A run with directories or scratch space starts its own.
+supervise::WorkerStart StartFor(const RunRequest& request);
+bool MayBeWarm(const RunRequest& request);
 
 // kInvalidArgument when a grant or stream cannot be used, else kIo/kResourceExhausted.
 Result<Preparation> Prepare(const RunRequest& request, Work& work,

@@ -34,6 +34,7 @@ class Run {
   bool AdmitRun();
   bool Stage();
   bool Launch();
+  Result<supervise::StartedWorker> ObtainWorker();
   void Converse();
   void Publish();
 
@@ -55,6 +56,7 @@ class Run {
   std::shared_ptr<supervise::GaugeHold> live_worker_;
   Preparation preparation_;
   supervise::WatchGuard guard_;
+  bool spare_broke_ = false;  // it ended before it took the module: the run starts once more
   RunReport report_;
   StageClock stages_;
 };
@@ -64,6 +66,9 @@ RunReport Run::Execute() {
   Enter(bulkhead::Stage::kLaunch);
   if (AdmitRun() && Stage() && Launch()) {
     Converse();
+    if (spare_broke_ && Launch()) {
+      Converse();
+    }
     Publish();
   }
   report_.ledger = ledger_.own();
@@ -119,6 +124,7 @@ bool Run::Stage() {
   return !StoppedNow();
 }
 
+// On a spare worker if there is one, unless such a one failed this run before.
 bool Run::Launch() {
   auto preparation = Prepare(request_, work_, staging_.get());
   if (!preparation) {
@@ -127,21 +133,16 @@ bool Run::Launch() {
                preparation.error().message);
   }
   preparation_ = std::move(*preparation);
-  auto process = runtime_.keeper->Spawn(preparation_.spec);
-  preparation_.worker_socket.Reset();
-  preparation_.worker_stderr.Reset();
-  if (!process) {
-    return End(OutcomeCode::kWorkerLaunch, process.error().message);
+  auto worker = ObtainWorker();
+  if (!worker) {
+    return End(OutcomeCode::kWorkerLaunch, worker.error().message);
   }
   ledger_.Add(&WorkerLedger::spawned);
   live_worker_ =
       std::make_shared<supervise::GaugeHold>(runtime_.ledger, &WorkerLedger::live_workers);
-  report_.worker_pid = (*process)->identity().pid;
-  const process::OuterWalls walls = (*process)->walls();
-  report_.containment = walls.mechanisms;
-  preparation_.exchange.hello.own_mounts = walls.own_mounts;
-  preparation_.exchange.hello.own_user = walls.own_user;
-  UniqueFd pidfd(fcntl((*process)->pidfd().get(), F_DUPFD_CLOEXEC, 0));
+  report_.worker_pid = worker->process->identity().pid;
+  report_.containment = worker->process->walls().mechanisms;
+  UniqueFd pidfd(fcntl(worker->process->pidfd().get(), F_DUPFD_CLOEXEC, 0));
   if (pidfd.valid()) {
     auto guard = runtime_.watchdog->Arm(
         {std::move(pidfd), deadline_, request_.worker.grace, request_.cancel});
@@ -149,14 +150,23 @@ bool Run::Launch() {
       guard_ = std::move(*guard);
     }
   }
-  preparation_.exchange.process = std::move(*process);
+  preparation_.exchange.worker = *std::move(worker);
   return true;
+}
+
+Result<supervise::StartedWorker> Run::ObtainWorker() {
+  report_.warm_worker = false;
+  if (!spare_broke_ && MayBeWarm(request_)) {
+    if (auto spare = runtime_.warm->Take(preparation_.start)) {
+      report_.warm_worker = true;
+      return *std::move(spare);
+    }
+  }
+  return supervise::StartWorker(*runtime_.keeper, preparation_.start, run_id_);
 }
 
 void Run::Converse() {
   supervise::ExchangeInput& input = preparation_.exchange;
-  input.socket = std::move(preparation_.parent_socket);
-  input.worker_stderr = std::move(preparation_.parent_stderr);
   input.deadline = deadline_;
   input.abandoned = abandoned_;
   input.guard = &guard_;
@@ -176,6 +186,10 @@ void Run::Converse() {
         {std::move(result.uncontained), {std::move(staging_), std::move(live_worker_), permit_}});
   }
   live_worker_.reset();
+  guard_ = {};
+  spare_broke_ = report_.warm_worker && report_.stage == bulkhead::Stage::kHandOver &&
+                 report_.outcome.code == OutcomeCode::kWorkerUnexpectedExit &&
+                 report_.stop == StopCause::kNone;
 }
 
 // Decision table C: only a completed run whose worker is gone publishes.

@@ -22,14 +22,6 @@ std::vector<BorrowedFd> Borrow(const std::vector<UniqueFd>& fds) {
   return borrowed;
 }
 
-// "landlock" stands for every version of it.
-bool Obtained(std::string_view required, const std::vector<std::string>& mechanisms) {
-  const std::string versions = fmt::format("{}-abi-", required);
-  return std::any_of(mechanisms.begin(), mechanisms.end(), [&](const std::string& m) {
-    return m == required || m.starts_with(versions);
-  });
-}
-
 std::uint64_t RemainingMs(Deadline deadline, MonotonicTime now) {
   const auto left =
       std::chrono::duration_cast<std::chrono::milliseconds>(deadline.Remaining(now)).count();
@@ -41,14 +33,14 @@ std::uint64_t RemainingMs(Deadline deadline, MonotonicTime now) {
 Exchange::Exchange(ExchangeContext context, ExchangeInput input)
     : context_(context),
       input_(std::move(input)),
-      channel_(std::move(input_.socket), wire::Direction::kFromWorker),
-      id_{1, context.run_id} {}
+      channel_(std::move(input_.worker.socket), wire::Direction::kFromWorker),
+      id_(input_.worker.id) {}
 
 ExchangeResult Exchange::RunToEnd() {
   const ScopedSigpipeBlock no_sigpipe;
   const GaugeHold protocol_task(context_.ledger.shared(), &WorkerLedger::live_protocol_tasks);
   Enter(Stage::kHandshake);
-  SendHello();
+  Greet();
   while (!machine_.ended()) {
     Wait();
     WatchStreams();
@@ -77,12 +69,19 @@ void Exchange::Enter(Stage stage) {
 void Exchange::Announce(Stage stage) {
   result_.entered[static_cast<std::size_t>(stage)] = context_.clock.Now();
   if (context_.observer != nullptr) {
-    context_.observer->OnStage({context_.run_id, stage, input_.process->identity().pid});
+    context_.observer->OnStage({context_.run_id, stage, input_.worker.process->identity().pid});
   }
 }
 
-void Exchange::SendHello() {
-  auto frame = wire::EncodeFrame(id_, wire::ToWorker(input_.hello));
+// A spare worker was greeted before.
+void Exchange::Greet() {
+  if (input_.worker.ack) {
+    result_.ack = *std::move(input_.worker.ack);
+    ++messages_;
+    Advance(Event::kHelloAck);
+    return;
+  }
+  auto frame = wire::EncodeFrame(id_, wire::ToWorker(input_.worker.hello));
   BH_CHECK(frame.has_value());  // the request was validated
   if (!channel_.Send(std::move(*frame), Borrow(input_.hello_descriptors))) {
     EndAfterWriteError();
@@ -141,8 +140,8 @@ void Exchange::Wait() {
     const bool writing = channel_.pending();
     waits_.Add(channel_.fd(), static_cast<short>(writing ? POLLIN | POLLOUT : POLLIN), kSocket);
   }
-  waits_.Add(input_.process->pidfd(), POLLIN, kPidfd);
-  waits_.Add(input_.worker_stderr.borrow(), POLLIN, kWorkerStderr);
+  waits_.Add(input_.worker.process->pidfd(), POLLIN, kPidfd);
+  waits_.Add(input_.worker.worker_stderr.borrow(), POLLIN, kWorkerStderr);
   if (machine_.stop() == StopCause::kNone && CanStop()) {
     waits_.Add(BorrowedFd(input_.cancel.poll_fd()), POLLIN, kCancel);
     waits_.Add(BorrowedFd(input_.abandoned.poll_fd()), POLLIN, kAbandoned);
@@ -200,14 +199,14 @@ void Exchange::WatchStreams() {
 void Exchange::DrainWorkerStderr() {
   std::array<char, 16384> buffer;
   for (;;) {
-    const ssize_t got = read(input_.worker_stderr.get(), buffer.data(), buffer.size());
+    const ssize_t got = read(input_.worker.worker_stderr.get(), buffer.data(), buffer.size());
     if (got > 0) {
       worker_stderr_.Append({buffer.data(), static_cast<std::size_t>(got)});
     } else if (got < 0 && errno == EINTR) {
       continue;
     } else {
       if (got == 0) {
-        input_.worker_stderr.Reset();
+        input_.worker.worker_stderr.Reset();
       }
       return;
     }
@@ -307,36 +306,14 @@ Event Exchange::JudgeAck(wire::HelloAck ack) {
   if (machine_.phase() != Phase::kAwaitAck) {
     return Event::kHelloAck;
   }
-  if (auto checked = wire::CheckHelloAck(input_.hello, ack, input_.expected_build); !checked) {
-    result_.problem = checked.error().message;
+  AckJudgement judgement =
+      JudgeHelloAck(input_.worker.hello, ack, input_.expected, input_.worker.process->walls());
+  result_.problem = std::move(judgement.problem);
+  if (judgement.state == AckJudgement::State::kViolation) {
     return Event::kViolation;
   }
   result_.ack = std::move(ack);
-  if (result_.ack.failed_mechanism.empty()) {
-    return JudgeMechanisms();
-  }
-  result_.problem =
-      fmt::format("the worker could not lock itself down: {}: {}", result_.ack.failed_mechanism,
-                  strerrordesc_np(result_.ack.failed_errno) != nullptr
-                      ? strerrordesc_np(result_.ack.failed_errno)
-                      : "unknown error");
-  return Event::kLockDownFailed;
-}
-
-// Less than what was asked for is no sandbox to run in.
-Event Exchange::JudgeMechanisms() {
-  const process::OuterWalls walls = input_.process->walls();
-  for (const std::string& required : input_.required_mechanisms) {
-    if (!Obtained(required, walls.mechanisms) && !Obtained(required, result_.ack.mechanisms)) {
-      result_.problem = fmt::format("the worker lacks {}, which this run requires", required);
-      if (!walls.own_mounts && !walls.no_namespaces_because.empty()) {
-        result_.problem += fmt::format(": {}", walls.no_namespaces_because);
-      }
-      result_.problem += "; 'bulkhead doctor' says what this machine offers and how to add to it";
-      return Event::kLockDownFailed;
-    }
-  }
-  return Event::kHelloAck;
+  return judgement.state == AckJudgement::State::kFine ? Event::kHelloAck : Event::kLockDownFailed;
 }
 
 Event Exchange::JudgeTerminal(wire::Terminal terminal) {
@@ -352,7 +329,7 @@ void Exchange::FeedExit() {
   if (machine_.ended() || waits_.Ready(kPidfd) == 0) {
     return;
   }
-  auto exit = input_.process->Observe();
+  auto exit = input_.worker.process->Observe();
   if (!exit) {
     result_.problem = exit.error().message;
     Advance(Event::kProbeFailed);
@@ -411,12 +388,12 @@ void Exchange::Do(Action action) {
       result_.facts.guest_started = true;
       if (input_.execute.mode == wire::Mode::kRun) {
         // Best effort on top of the worker's own limit: it may be gone already.
-        (void)input_.process->LimitDataGrowth(input_.execute.memory_bytes +
-                                              input_.execute.memory_overhead_bytes);
+        (void)input_.worker.process->LimitDataGrowth(input_.execute.memory_bytes +
+                                                     input_.execute.memory_overhead_bytes);
       }
       return Enter(Stage::kExecute);
     case Action::kKeepTerminal:
-      input_.process->SampleMemory();  // while there is something to look at
+      input_.worker.process->SampleMemory();  // while there is something to look at
       linger_end_ = Deadline::After(context_.clock.Now(), kLingerMax);
       grace_end_ = Deadline::Never();
       return;
@@ -438,17 +415,17 @@ void Exchange::Contain() {
   input_.execute_descriptors
       .clear();  // our copies of the guest's pipe ends, if they were never sent
   Announce(Stage::kReap);
-  auto reaped = input_.process->KillAndReap(Deadline::After(context_.clock.Now(), kReapMax));
+  auto reaped = input_.worker.process->KillAndReap(Deadline::After(context_.clock.Now(), kReapMax));
   if (!reaped || !*reaped) {
     result_.facts.contained = false;
     result_.problem =
         reaped ? fmt::format("the worker was not gone {} s after it was killed", kReapMax.count())
                : reaped.error().message;
-    result_.uncontained = std::move(input_.process);
+    result_.uncontained = std::move(input_.worker.process);
     return;
   }
   result_.facts.exit = **reaped;
-  result_.use = input_.process->resource_use();
+  result_.use = input_.worker.process->resource_use();
   if (forced_) {
     context_.ledger.Add(&WorkerLedger::forced);
   }

@@ -20,6 +20,7 @@
 #include "supervise/guest_streams.h"
 #include "supervise/ledger.h"
 #include "supervise/run_machine.h"
+#include "supervise/started_worker.h"
 #include "supervise/watchdog.h"
 #include "wire/channel.h"
 
@@ -42,13 +43,9 @@ struct ExchangeContext {
 };
 
 struct ExchangeInput {
-  std::unique_ptr<process::WorkerProcess> process;
-  UniqueFd socket;
-  UniqueFd worker_stderr;
-  wire::Hello hello;
+  StartedWorker worker;  // with an answer to Hello: it is waiting for Execute
   std::vector<UniqueFd> hello_descriptors;
-  std::optional<std::string> expected_build;
-  std::vector<std::string> required_mechanisms;  // what the worker and its process must have
+  AckExpectations expected;
   wire::Execute execute;
   std::vector<UniqueFd> execute_descriptors;  // closed once sent
   std::optional<GuestInput> guest_stdin;
@@ -107,7 +104,7 @@ class Exchange {
     kStderr = 12
   };
 
-  void SendHello();
+  void Greet();
   void Wait();
   void LatchStop();
   void WatchStreams();
@@ -115,7 +112,6 @@ class Exchange {
   void FeedFrame(const wire::Frame& frame);
   Event Judge(wire::FromWorker message);
   Event JudgeAck(wire::HelloAck ack);
-  Event JudgeMechanisms();
   Event JudgeTerminal(wire::Terminal terminal);
   void FeedExit();
   void FeedTimers();

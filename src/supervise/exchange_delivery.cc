@@ -12,7 +12,7 @@ namespace bulkhead::supervise {
 // What the guest wrote before its end is delivered as long as the destination takes it: until the
 // deadline, or for kDeliverMax once a stop was latched or the deadline has passed.
 void Exchange::DeliverRest() {
-  if (input_.worker_stderr.valid()) {
+  if (input_.worker.worker_stderr.valid()) {
     DrainWorkerStderr();
   }
   if (!result_.facts.contained) {

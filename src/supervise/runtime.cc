@@ -10,6 +10,7 @@ Result<std::unique_ptr<Runtime>> Runtime::Create(const RuntimeOptions& options) 
   impl->watchdog = BH_TRY(supervise::Watchdog::Start(impl->clock));
   impl->keeper =
       BH_TRY(supervise::Keeper::Start(process::MakeLauncher(), impl->clock, impl->ledger));
+  impl->warm = std::make_unique<supervise::WarmPool>(*impl->keeper, impl->clock, impl->ledger);
   return std::unique_ptr<Runtime>(new Runtime(std::move(impl)));
 }
 
@@ -21,7 +22,8 @@ Runtime::~Runtime() {
 
 Snapshot Runtime::snapshot() const {
   const auto pending = impl_->keeper->pending();
-  return {impl_->ledger.Read(), impl_->active_runs.load(), pending.count, pending.oldest};
+  return {impl_->ledger.Read(), impl_->active_runs.load(), pending.count, pending.oldest,
+          impl_->warm->counts()};
 }
 
 bool Runtime::Drain(std::chrono::milliseconds budget) {

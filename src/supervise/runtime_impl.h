@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "supervise/keeper.h"
 #include "supervise/ledger.h"
+#include "supervise/warm_pool.h"
 #include "supervise/watchdog.h"
 
 namespace bulkhead {
@@ -19,7 +20,8 @@ struct Runtime::Impl {
   supervise::Ledger ledger;
   std::atomic<std::uint64_t> active_runs{0};
   std::unique_ptr<supervise::Watchdog> watchdog;
-  std::unique_ptr<supervise::Keeper> keeper;  // last: its thread uses the ledger
+  std::unique_ptr<supervise::Keeper> keeper;  // its thread uses the ledger
+  std::unique_ptr<supervise::WarmPool> warm;  // last: it uses the keeper
 };
 
 namespace supervise {

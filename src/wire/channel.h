@@ -39,6 +39,9 @@ class Channel {
 
   BorrowedFd fd() const { return socket_.borrow(); }
 
+  // Gives the socket to another owner. Only between frames: nothing pending, none begun.
+  UniqueFd Release() { return std::move(socket_); }
+
   // Queues a frame and writes what the socket takes now. The descriptors stay the caller's: they
   // are passed on with the frame's first byte, at once or, if the socket is full, by a later Flush
   // (they must live until !pending()).

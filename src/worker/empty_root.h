@@ -9,9 +9,9 @@
 namespace bulkhead::worker {
 
 // Returns the mechanism obtained: "empty-root", or "empty-root-by-chroot" where the present root is
-// no mount (a chroot) and can be left but not unmounted. Open descriptors keep working. kLaunch
-// with reason "empty-root" and the errno. Call before other threads exist, with the rights of the
-// namespace's user.
+// no mount of its own (an initramfs, a chroot) and can be left but not unmounted. Open descriptors
+// keep working. kLaunch with reason "empty-root" and the errno. Call before other threads exist,
+// with the rights of the namespace's user.
 Result<std::string_view> EnterEmptyRoot();
 
 }  // namespace bulkhead::worker

@@ -101,7 +101,7 @@ class BadInput(CommandTest):
             (("--threads", "0"), "'0' is outside 1 to 1024"),
             (("--threads", "1025"), "'1025' is outside 1 to 1024"),
             (("--threads", "many"), "--threads"),
-            (("--repeat", "4"), "unknown option '--repeat'"),
+            (("--repeet", "4"), "unknown option '--repeet' of run; did you mean --repeat?"),
             (("--sandbox", "strictest"), "is none of: strict, default, none"),
             (("--require", "walls"), "is none of: pid-namespace, "),
             (("argument",), "arguments of the guest go after --"),

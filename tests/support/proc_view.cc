@@ -66,6 +66,16 @@ std::vector<ProcessView> AllProcesses() {
   return views;
 }
 
+std::vector<pid_t> ChildrenOf(pid_t parent) {
+  std::vector<pid_t> children;
+  for (const ProcessView& process : AllProcesses()) {
+    if (process.parent == parent) {
+      children.push_back(process.pid);
+    }
+  }
+  return children;
+}
+
 bool StillRuns(pid_t pid, std::uint64_t start_time) {
   const std::optional<ProcessView> view = ViewProcess(pid);
   return view && view->start_time == start_time && !view->zombie();

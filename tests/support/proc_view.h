@@ -27,6 +27,7 @@ struct ProcessView {
 
 std::optional<ProcessView> ViewProcess(pid_t pid);
 std::vector<ProcessView> AllProcesses();
+std::vector<pid_t> ChildrenOf(pid_t parent);
 
 // Is this very process, not a later one with its number, still running? A zombie is not.
 bool StillRuns(pid_t pid, std::uint64_t start_time);

@@ -17,6 +17,9 @@ int main(int /*argc*/, char** argv) {
     return 0;
   }
   worker.AwaitExecute();
+  if (variant == "exit_at_execute") {
+    return 0;
+  }
   worker.SendReady();
   if (variant == "exit_after_ready") {
     return 0;

@@ -1,0 +1,17 @@
+// Spare workers for runs to come.
+#include <bulkhead/run.h>
+
+#include "oneshot/run.h"
+
+namespace bulkhead {
+
+Status KeepWarm(Runtime& runtime, const RunRequest& like, std::uint32_t count) {
+  BH_TRY(oneshot::ValidateRequest(like, Profile::kWasi));
+  if (!oneshot::MayBeWarm(like)) {
+    return Fail(ErrorCode::kInvalidArgument,
+                "spare workers: a request without directories and scratch space is accepted");
+  }
+  return runtime.impl().warm->Keep(oneshot::StartFor(like), count);
+}
+
+}  // namespace bulkhead
