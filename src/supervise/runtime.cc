@@ -21,7 +21,8 @@ Runtime::~Runtime() {
 
 Snapshot Runtime::snapshot() const {
   const auto pending = impl_->keeper->pending();
-  return {impl_->ledger.Read(), impl_->active_runs.load(), pending.count, pending.oldest};
+  return {impl_->ledger.Read(), impl_->code_ledger.Read(), impl_->active_runs.load(), pending.count,
+          pending.oldest};
 }
 
 bool Runtime::Drain(std::chrono::milliseconds budget) {
