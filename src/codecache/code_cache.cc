@@ -6,8 +6,9 @@
 namespace bulkhead {
 
 Result<std::shared_ptr<CodeCache>> CodeCache::Open(const CodeCacheOptions& options) {
-  return std::shared_ptr<CodeCache>(
-      new CodeCache(std::make_unique<const Impl>(Impl{BH_TRY(codecache::Store::Open(options))})));
+  codecache::Store store = BH_TRY(codecache::Store::Open(options));
+  auto impl = std::make_unique<const Impl>(Impl{std::move(store)});
+  return std::shared_ptr<CodeCache>(new CodeCache(std::move(impl)));
 }
 
 CodeCache::CodeCache(std::unique_ptr<const Impl> impl) : impl_(std::move(impl)) {}
