@@ -1,6 +1,8 @@
 // One-shot runs against what the machine itself charges. Prints one line per bar:
 //   name | figure | baseline in the same run | ratio | bar
-// usage: run_bench [NAME...]     names: trivial idle stop kill heap memory stdout hand-over
+// usage: run_bench [NAME...]     names: trivial idle stop kill heap memory stdout hand-over code
+// Without a cache of compiled code but where a name says so: every run compiles for itself.
+#include <bulkhead/code_cache.h>
 #include <bulkhead/run.h>
 
 #include <fcntl.h>
@@ -11,6 +13,7 @@
 #include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <mutex>
 #include <string_view>
 #include <utility>
@@ -95,7 +98,7 @@ class ExecutingWorker final : public bulkhead::Observer {
 
 class Bench {
  public:
-  Bench() : runtime_(Must(bulkhead::Runtime::Create({0, &executing_}))) {
+  Bench() : runtime_(Must(bulkhead::Runtime::Create({.observer = &executing_}))) {
     request_.worker.executable = Must(bulkhead::FindWorker(bulkhead::kWasmWorkerName));
   }
 
@@ -107,6 +110,7 @@ class Bench {
   void Memory();
   void Stdout();
   void HandOver();
+  void Code();
 
  private:
   AdmittedModule Module(std::string_view text) {
@@ -116,7 +120,12 @@ class Bench {
   }
 
   RunReport Run(const AdmittedModule& module, bulkhead::OutcomeCode expected) {
-    RunReport report = bulkhead::RunModule(*runtime_, module, request_);
+    return Run(*runtime_, module, expected);
+  }
+
+  RunReport Run(bulkhead::Runtime& runtime, const AdmittedModule& module,
+                bulkhead::OutcomeCode expected) {
+    RunReport report = bulkhead::RunModule(runtime, module, request_);
     if (report.outcome.code != expected) {
       std::fprintf(stderr, "run_bench: %s: %s\n", report.outcome.CodeText().c_str(),
                    report.diagnostic.c_str());
@@ -287,6 +296,60 @@ void Bench::HandOver() {
   Line("hand-over of a 30 MiB module", hand_over.median, "ms", 0, "", "original: 60-100 ms");
 }
 
+// About 350 KiB of code in 764 functions of some arithmetic each.
+std::string ManyFunctions() {
+  std::string text = "(module (memory 1) (func (export \"_start\"))";
+  for (int i = 0; i < 764; ++i) {
+    const std::string number = std::to_string(i + 3);
+    text += "(func (param i32 i32) (result i32) (local i32)";
+    for (int k = 0; k < 14; ++k) {
+      text += "(local.set 2 (i32.add (i32.mul (local.get 0) (i32.const " + number +
+              ")) (i32.xor (local.get 1) (i32.load offset=" + std::to_string(8 * k) +
+              " (local.get 2)))))(if (i32.gt_u (local.get 2) (i32.const " + number +
+              ")) (then (i32.store (local.get 1) (local.get 2))))";
+    }
+    text += "(local.get 2))";
+  }
+  return text + ")";
+}
+
+// What a cache saves: the second run of a module, against compiling in each run.
+void Bench::Code() {
+  const std::string text = ManyFunctions();
+  auto source = Must(bulkhead::ModuleSource::FromBytes(
+      {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()}, 64 << 20));
+  const AdmittedModule module =
+      Must(Must(bulkhead::ConvertText(*runtime_, source, request_)).Admit({}));
+  std::string directory = "/tmp/bulkhead-bench-XXXXXX";
+  if (mkdtemp(directory.data()) == nullptr) {
+    std::abort();
+  }
+  bulkhead::RuntimeOptions options;
+  options.code_cache = Must(bulkhead::CodeCache::Open({.directory = directory}));
+  const auto runtime = Must(bulkhead::Runtime::Create(options));
+  const auto milliseconds = [](const RunReport& report) { return Ms(report.elapsed).count(); };
+  const auto completed = bulkhead::OutcomeCode::kWorkerCompleted;
+  const Series first = Repeat(20, [&] {
+    Must(options.code_cache->Prune(0));
+    return milliseconds(Run(*runtime, module, completed));
+  });
+  const Series second = Repeat(60, [&] { return milliseconds(Run(*runtime, module, completed)); });
+  const Series off = Repeat(20, [&] { return milliseconds(Run(module, completed)); });
+  const auto stat = Must(options.code_cache->Stat());
+  const std::string name =
+      "second run of " + std::to_string(module.size_bytes() >> 10) + " KiB of code";
+  Line(name.c_str(), second.median, "ms", off.median, "--cache off", "");
+  Line("first run, compiled and stored", first.median, "ms", off.median, "--cache off", "");
+  const Series verify = Repeat(60, [&] {
+    const auto start = std::chrono::steady_clock::now();
+    Must(options.code_cache->Verify());
+    return Ms(std::chrono::steady_clock::now() - start).count();
+  });
+  Line("check of the entry, per MiB", verify.median / (static_cast<double>(stat.bytes) / (1 << 20)),
+       "ms", 0, "", "");
+  std::filesystem::remove_all(directory);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -299,7 +362,8 @@ int main(int argc, char** argv) {
       Part{"trivial", &Bench::Trivial}, Part{"idle", &Bench::Idle},
       Part{"stop", &Bench::Stop},       Part{"kill", &Bench::Kill},
       Part{"heap", &Bench::Heap},       Part{"memory", &Bench::Memory},
-      Part{"stdout", &Bench::Stdout},   Part{"hand-over", &Bench::HandOver}};
+      Part{"stdout", &Bench::Stdout},   Part{"hand-over", &Bench::HandOver},
+      Part{"code", &Bench::Code}};
   Bench bench;
   for (const Part& part : kParts) {
     bool chosen = argc < 2;

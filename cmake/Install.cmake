@@ -27,7 +27,7 @@ function(bh_public_library target name)
 endfunction()
 
 bh_public_library(bh_parent_archive bulkhead
-                  base wire contract process staging admission supervise oneshot)
+                  base wire contract process staging admission codecache supervise oneshot)
 set_target_properties(bh_parent_archive PROPERTIES OUTPUT_NAME bulkhead)
 target_link_libraries(bh_parent_archive INTERFACE OpenSSL::Crypto)
 

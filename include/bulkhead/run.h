@@ -71,7 +71,8 @@ struct RunLimits {
   std::optional<std::uint64_t> fuel;                 // >= 1
   std::uint64_t memory_bytes = 1ULL << 30;           // guest memory and tables
   std::uint64_t compile_memory_bytes = 2ULL << 30;   // the worker while compiling
-  std::uint64_t stack_bytes = 2ULL << 20;            // of each thread; 64 KiB .. 64 MiB
+  std::chrono::nanoseconds compile_time = std::chrono::seconds(60);  // > 0; within the deadline
+  std::uint64_t stack_bytes = 2ULL << 20;  // of each thread; 64 KiB .. 64 MiB
   // Threads a guest starts, alive at once; 1 .. 1024. Profile sketch: 1 .. 16, and no more in all.
   std::uint32_t threads_max = 16;
   std::uint64_t scratch_bytes = 0;     // size of the guest's private /tmp, 0: none
@@ -134,6 +135,23 @@ struct OutputReport {
   bool published = false;
 };
 
+// Where the code came from that the guest ran as.
+enum class CodeSource : std::uint8_t {
+  kCompiledInRun,  // its own worker compiled it: there is no cache
+  kCompiled,       // a worker that did nothing else compiled it
+  kCache,
+};
+
+// "compiled-in-run", "compiled", "cache".
+std::string_view CodeSourceName(CodeSource source);
+
+struct CodeReport {
+  CodeSource source = CodeSource::kCompiledInRun;
+  std::string key;      // of the cache entry, empty without a cache
+  bool stored = false;  // by this run
+  std::string problem;  // what was wrong with the cache or its entry, empty if nothing was
+};
+
 struct RunReport {
   Outcome outcome;
   Stage stage = Stage::kAdmit;        // the last stage reached
@@ -152,6 +170,7 @@ struct RunReport {
   std::uint64_t fuel_used = 0;
   bool output_created = false;  // the guest created its output file
   std::optional<OutputReport> output;
+  CodeReport code;
   std::uint64_t stdout_bytes = 0;
   std::uint64_t stderr_bytes = 0;
   std::uint64_t stdout_undelivered_bytes = 0;

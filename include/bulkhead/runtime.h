@@ -12,10 +12,16 @@
 
 namespace bulkhead {
 
+class CodeCache;
+
 struct RuntimeOptions {
   std::uint32_t active_runs_max =
       0;  // 0: unlimited. A run above it ends as root-execution-limit-exceeded
   Observer* observer = nullptr;  // must outlive the Runtime
+  // Where runs find and leave compiled code (code_cache.h); shared with whoever else uses it.
+  // nullptr: every run compiles for itself.
+  // NOLINTNEXTLINE(readability-redundant-member-init): lets callers leave it out (g++ asks for it)
+  std::shared_ptr<CodeCache> code_cache = nullptr;
 };
 
 // Thread-safe. At most two library threads (keeper, watchdog), started with it, joined by the

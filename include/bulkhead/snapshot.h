@@ -32,8 +32,20 @@ struct WarmCounts {
   std::string problem;       // of the last that broke
 };
 
+// What became of compiled code in runs with a cache (RuntimeOptions::code_cache); monotonic.
+struct CodeCounts {
+  std::uint64_t hits = 0;     // entries that were whole
+  std::uint64_t misses = 0;   // no entry, a corrupt or a stale one: compiled
+  std::uint64_t corrupt = 0;  // entries that were not what they claim, removed
+  std::uint64_t stale = 0;    // entries that the engine did not take, replaced
+  std::uint64_t stored = 0;
+
+  friend bool operator==(const CodeCounts&, const CodeCounts&) = default;
+};
+
 struct Snapshot {
   WorkerLedger workers;
+  CodeCounts code;
   std::uint64_t active_runs = 0;  // holders of a run permit
   std::uint64_t cleanup_pending =
       0;  // workers that could not be reaped in time and are still being killed

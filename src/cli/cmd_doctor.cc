@@ -10,6 +10,7 @@
 #include <chrono>
 
 #include "base/strings.h"
+#include "cli/code_cache_place.h"
 #include "cli/commands.h"
 #include "cli/exit_status.h"
 #include "cli/info_json.h"
@@ -79,6 +80,26 @@ void CheckWorker(MachineReport& machine) {
        {}});
 }
 
+// Runs work without it, only slower.
+void CheckCodeCache(MachineReport& machine) {
+  const auto opened = OpenCache({});
+  if (!opened || opened->cache == nullptr) {
+    machine.checks.push_back({"code-cache", CheckState::kDegraded,
+                              opened ? opened->problem : opened.error().message,
+                              "every run compiles its module",
+                              "name a directory of your own by XDG_CACHE_HOME or --cache"});
+    return;
+  }
+  const auto stat = opened->cache->Stat();
+  machine.checks.push_back({"code-cache",
+                            CheckState::kOk,
+                            stat ? fmt::format("{}: {} entries, {}", opened->cache->directory(),
+                                               stat->entries, FormatSize(stat->bytes))
+                                 : opened->cache->directory(),
+                            {},
+                            {}});
+}
+
 std::string ChecksText(const MachineReport& machine, bool colours) {
   std::string text;
   for (const MachineCheck& check : machine.checks) {
@@ -105,6 +126,7 @@ std::string ChecksText(const MachineReport& machine, bool colours) {
 int CmdDoctor(const DoctorOptions& options) {
   MachineReport machine;
   machine.checks = CheckMachine();
+  CheckCodeCache(machine);
   CheckWorker(machine);
   const bool colours = TerminalOf(BorrowedFd(STDOUT_FILENO)).colours;
   const int printed =

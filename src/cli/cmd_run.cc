@@ -131,7 +131,11 @@ Status Perform(Invocation& run) {
   run.interrupts = BH_TRY(Interrupts::Create());
   request.cancel = run.interrupts->cancel();
   request.force = run.interrupts->force();
-  const auto runtime = BH_TRY(Runtime::Create({.observer = &run.relay}));
+  RuntimeOptions runtime_options;
+  runtime_options.observer = &run.relay;
+  OpenedCache cache = BH_TRY(OpenCache(options.cache));
+  runtime_options.code_cache = std::move(cache.cache);
+  const auto runtime = BH_TRY(Runtime::Create(runtime_options));
   request.limits.deadline = Remaining(run);
   ModuleSource source = BH_TRY(Binary(run, *runtime, *std::move(file), request));
   run.record.module.bytes = source.bytes().size();
@@ -150,6 +154,9 @@ Status Perform(Invocation& run) {
   RunHandle handle = BH_TRY(StartRun(*runtime, module, std::move(request)));
   run.record.report = WaitForRun(handle, run.relay, BorrowedFd(live ? STDERR_FILENO : -1));
   CountPreparation(run, preparation, run.record.report);
+  if (!cache.problem.empty()) {
+    run.record.report.code.problem = std::move(cache.problem);
+  }
   if (!options.report_path.empty()) {
     run.record.module.sha256 = module.sha256();
   }

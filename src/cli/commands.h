@@ -12,6 +12,7 @@ namespace bulkhead::cli {
 int CmdRun(const RunOptions& options);
 int CmdInspect(const InspectOptions& options);
 int CmdGuestPack(const GuestPackOptions& options);
+int CmdCache(const CacheOptions& options);
 int CmdDoctor(const DoctorOptions& options);
 int CmdVersion(const VersionOptions& options);
 int CmdHelp(const HelpOptions& options);

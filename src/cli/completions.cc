@@ -81,6 +81,10 @@ std::string BashCommand(const CommandSpec& command) {
       OptionNames(command));
   if (command.takes_module) {
     out += "      else\n        mapfile -t COMPREPLY < <(compgen -f -- \"$cur\")\n";
+  } else if (!command.actions.empty()) {
+    out +=
+        fmt::format("      else\n        mapfile -t COMPREPLY < <(compgen -W \"{}\" -- \"$cur\")\n",
+                    fmt::join(command.actions, " "));
   }
   return out + "      fi;;\n";
 }
@@ -198,6 +202,8 @@ std::string ZshCompletion() {
     }
     if (command.takes_module) {
       out += "        '1:module:_files -g \"*.(wasm|wat)\"'\n";
+    } else if (!command.actions.empty()) {
+      out += fmt::format("        '1:action:({})'\n", fmt::join(command.actions, " "));
     }
     out += "      )\n      _arguments $specs;;\n";
   }
@@ -219,8 +225,9 @@ std::string FishCompletion() {
       out += FishOption(command, option);
     }
     if (!command.takes_module) {
-      out += fmt::format("complete -c bulkhead -f -n '__fish_seen_subcommand_from {}'\n",
-                         command.name);
+      out += fmt::format(
+          "complete -c bulkhead -f -n '__fish_seen_subcommand_from {}'{}\n", command.name,
+          command.actions.empty() ? "" : fmt::format(" -a '{}'", fmt::join(command.actions, " ")));
     }
   }
   return out;

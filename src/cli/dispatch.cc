@@ -19,6 +19,8 @@ struct Dispatch {
 
   int operator()(const GuestPackOptions& options) const { return CmdGuestPack(options); }
 
+  int operator()(const CacheOptions& options) const { return CmdCache(options); }
+
   int operator()(const DoctorOptions& options) const { return CmdDoctor(options); }
 
   int operator()(const VersionOptions& options) const { return CmdVersion(options); }

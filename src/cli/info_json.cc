@@ -81,6 +81,24 @@ std::string DoctorJson(const MachineReport& report) {
                    {"checks", std::move(checks)}});
 }
 
+std::string CacheStatJson(const std::string& directory, const CodeCacheStat& stat) {
+  return Dump(Json{{"schema", "bulkhead.cache-stat/1"},
+                   {"directory", directory},
+                   {"entries", stat.entries},
+                   {"bytes", stat.bytes},
+                   {"bytes_max", stat.bytes_max}});
+}
+
+std::string CacheSweepJson(const std::string& directory, const CodeCacheSweep& sweep) {
+  return Dump(Json{{"schema", "bulkhead.cache-sweep/1"},
+                   {"directory", directory},
+                   {"entries", sweep.entries},
+                   {"bytes", sweep.bytes},
+                   {"removed", sweep.removed},
+                   {"removed_bytes", sweep.removed_bytes},
+                   {"problems", sweep.problems}});
+}
+
 std::string VersionJson(const VersionInfo& info) {
   return Dump(Json{{"schema", "bulkhead.version/1"},
                    {"version", info.version},

@@ -1,6 +1,7 @@
 // The --json of inspect, doctor and version. Pure; valid UTF-8 whatever the strings hold.
 #pragma once
 
+#include <bulkhead/code_cache.h>
 #include <bulkhead/module.h>
 
 #include <optional>
@@ -23,6 +24,9 @@ struct VersionInfo {
 // final newline.
 std::string InspectionJson(const std::string& path, const Inspection& inspection);
 std::string DoctorJson(const MachineReport& report);
+// Schemas "bulkhead.cache-stat/1" and "bulkhead.cache-sweep/1".
+std::string CacheStatJson(const std::string& directory, const CodeCacheStat& stat);
+std::string CacheSweepJson(const std::string& directory, const CodeCacheSweep& sweep);
 std::string VersionJson(const VersionInfo& info);
 
 }  // namespace bulkhead::cli

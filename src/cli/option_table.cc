@@ -9,6 +9,8 @@ constexpr std::array<std::string_view, 4> kProfiles{"auto", "wasi", "wasi-thread
 constexpr std::array<std::string_view, 3> kSandboxes{"strict", "default", "none"};
 constexpr std::array<std::string_view, 2> kStopModes{"cooperative", "kill"};
 
+constexpr std::array<std::string_view, 3> kCacheActions{"stat", "prune", "verify"};
+
 constexpr std::string_view kLimits = "Limits";
 constexpr std::string_view kFiles = "Files and streams";
 constexpr std::string_view kContainment = "Containment";
@@ -18,6 +20,15 @@ constexpr OptionSpec kHelpOption{
     .name = "--help", .short_name = "-h", .group = kResults, .help = "Show this help and exit"};
 constexpr OptionSpec kJsonOption{
     .name = "--json", .group = kResults, .help = "Print one JSON object instead of text"};
+
+constexpr OptionSpec kCacheOption{
+    .name = "--cache",
+    .value_name = "DIR|off",
+    .group = kFiles,
+    .help =
+        "Where compiled code is kept for later runs; off compiles in each run "
+        "($XDG_CACHE_HOME/bulkhead/code by default, else ~/.cache/bulkhead/code)",
+    .completion = Completion::kDirectory};
 
 constexpr std::array kRunOptions{
     OptionSpec{.name = "--deadline",
@@ -51,6 +62,11 @@ constexpr std::array kRunOptions{
                .fallback = "2GiB",
                .group = kLimits,
                .help = "Memory of the worker while it compiles the module"},
+    OptionSpec{.name = "--compile-time",
+               .value_name = "DUR",
+               .fallback = "60s",
+               .group = kLimits,
+               .help = "Time for compiling the module; the deadline holds all the same"},
     OptionSpec{.name = "--threads",
                .value_name = "N",
                .fallback = "16",
@@ -112,6 +128,7 @@ constexpr std::array kRunOptions{
                .group = kFiles,
                .help = "Set a variable of the guest's environment, which is empty otherwise",
                .repeatable = true},
+    kCacheOption,
     OptionSpec{.name = "--profile",
                .value_name = "PROFILE",
                .fallback = "auto",
@@ -201,6 +218,24 @@ constexpr std::array kGuestPackExamples{
     Example{"bulkhead guest-pack linked.wasm -o sketch.wasm", "after linking, before running"},
 };
 
+constexpr std::array kCacheOptions{
+    OptionSpec{.name = "--cache",
+               .value_name = "DIR",
+               .group = kFiles,
+               .help = "The cache to look after (the default one of run otherwise)",
+               .completion = Completion::kDirectory},
+    OptionSpec{.name = "--size",
+               .value_name = "SIZE",
+               .fallback = "1GiB",
+               .group = kLimits,
+               .help = "What prune leaves at most, 0B for nothing"},
+    kJsonOption, kHelpOption};
+
+constexpr std::array kCacheExamples{
+    Example{"bulkhead cache stat", "how much compiled code there is, and where"},
+    Example{"bulkhead cache prune --size 0B", "remove all of it"},
+};
+
 constexpr std::array kDoctorExamples{
     Example{"bulkhead doctor", "what is missing on this machine, and how to fix it"},
 };
@@ -245,6 +280,17 @@ constexpr std::array kCommands{
                 .takes_module = true,
                 .options = kGuestPackOptions,
                 .examples = kGuestPackExamples},
+    CommandSpec{.name = "cache",
+                .synopsis = "stat|prune|verify [OPTION]...",
+                .summary = "look after the compiled code that runs keep",
+                .description =
+                    "stat counts entries and bytes. prune removes what was not used for longest, "
+                    "and what writers that died left. verify reads every entry and removes those "
+                    "that are not whole. Runs may go on meanwhile. Exits with 1 if an entry was "
+                    "found at fault or could not be removed.",
+                .actions = kCacheActions,
+                .options = kCacheOptions,
+                .examples = kCacheExamples},
     CommandSpec{.name = "doctor",
                 .synopsis = "[OPTION]...",
                 .summary = "say what this machine offers, what is missing and how to fix it",
@@ -288,6 +334,8 @@ constexpr std::array kVariables{
     VariableSpec{"BULKHEAD_WORKER_DIR",
                  "folder of the worker programs; else they are looked for beside the command and "
                  "in libexec/bulkhead of the installation"},
+    VariableSpec{"XDG_CACHE_HOME",
+                 "folder in which bulkhead/code is the default of --cache; else HOME/.cache"},
     VariableSpec{"NO_COLOR", "if set and not empty: no colours"},
     VariableSpec{"CLICOLOR_FORCE",
                  "if set and neither empty nor 0: colours also when standard error is no "

@@ -1,6 +1,6 @@
 #include "cli/options.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
@@ -10,6 +10,7 @@
 
 #include "base/strings.h"
 #include "cli/suggest.h"
+#include "cli/units.h"
 
 namespace bulkhead::cli {
 namespace {
@@ -117,7 +118,7 @@ Result<RawOptions> ParseWithCli11(const CommandSpec& command, Words words) {
     return word == "-" || !word.starts_with('-');
   };
   if (const auto operand = std::find_if(left_over.begin(), left_over.end(), is_operand);
-      command.takes_module && operand != left_over.end()) {
+      (command.takes_module || !command.actions.empty()) && operand != left_over.end()) {
     raw.operands.push_back(std::move(*operand));
     left_over.erase(operand);
   }
@@ -164,6 +165,39 @@ Result<Command> ParseHelp(Words words) {
   return HelpOptions{BH_TRY(CommandNamed(words[0]))};
 }
 
+Status CheckAction(const CommandSpec& command, const RawOptions& raw) {
+  if (raw.operands.empty()) {
+    return Usage(
+        fmt::format("{} needs one of: {}", command.name, fmt::join(command.actions, ", ")));
+  }
+  const std::string& word = raw.operands.front();
+  if (std::find(command.actions.begin(), command.actions.end(), word) == command.actions.end()) {
+    return Usage(fmt::format("{}: {} is none of: {}", command.name, Shown(word),
+                             fmt::join(command.actions, ", ")));
+  }
+  return {};
+}
+
+Result<CacheOptions> MakeCacheOptions(const RawOptions& raw) {
+  CacheOptions options;
+  const std::string& action = raw.operands.front();
+  options.action = action == "stat"    ? CacheOptions::Action::kStat
+                   : action == "prune" ? CacheOptions::Action::kPrune
+                                       : CacheOptions::Action::kVerify;
+  options.cache = BH_TRY(MakeCacheChoice(raw));
+  if (options.cache.kind == CacheChoice::Kind::kOff) {
+    return Usage("--cache: there is nothing to look after in 'off'; name a directory");
+  }
+  if (const std::string* size = raw.Value("--size")) {
+    if (options.action != CacheOptions::Action::kPrune) {
+      return Usage("--size has no meaning but for prune");
+    }
+    options.bytes_max = BH_TRY_CONTEXT(ParseSize(*size), "--size");
+  }
+  options.json = raw.Has("--json");
+  return options;
+}
+
 Result<Command> MakeCommand(const CommandSpec& command, const RawOptions& raw) {
   if (raw.Has("--help")) {
     return HelpOptions{&command};
@@ -171,6 +205,9 @@ Result<Command> MakeCommand(const CommandSpec& command, const RawOptions& raw) {
   if (command.takes_module && raw.operands.empty()) {
     return Usage(fmt::format("{} needs a module: bulkhead {} {}", command.name, command.name,
                              command.synopsis));
+  }
+  if (!command.actions.empty()) {
+    BH_TRY(CheckAction(command, raw));
   }
   const bool json = raw.Has("--json");
   if (command.name == "run") {
@@ -185,6 +222,9 @@ Result<Command> MakeCommand(const CommandSpec& command, const RawOptions& raw) {
       return Usage("guest-pack needs --output FILE");
     }
     return GuestPackOptions{raw.operands.front(), *output};
+  }
+  if (command.name == "cache") {
+    return BH_TRY(MakeCacheOptions(raw));
   }
   if (command.name == "doctor") {
     return DoctorOptions{json};

@@ -4,6 +4,8 @@
 
 #include <bulkhead/result.h>
 
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -24,6 +26,15 @@ struct GuestPackOptions {
   std::string output_path;
 };
 
+struct CacheOptions {
+  enum class Action : std::uint8_t { kStat, kPrune, kVerify };
+
+  Action action = Action::kStat;
+  CacheChoice cache;
+  std::optional<std::uint64_t> bytes_max;  // of kPrune
+  bool json = false;
+};
+
 struct DoctorOptions {
   bool json = false;
 };
@@ -41,8 +52,8 @@ struct GenerateOptions {
   std::string what;  // "man", "bash", "zsh", "fish"
 };
 
-using Command = std::variant<RunOptions, InspectOptions, GuestPackOptions, DoctorOptions,
-                             VersionOptions, HelpOptions, GenerateOptions>;
+using Command = std::variant<RunOptions, InspectOptions, GuestPackOptions, CacheOptions,
+                             DoctorOptions, VersionOptions, HelpOptions, GenerateOptions>;
 
 // `words` without the program name.
 Result<Command> ParseOptions(std::span<const std::string_view> words);

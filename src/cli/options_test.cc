@@ -39,6 +39,8 @@ TEST(Options, DefaultsAreTheLibrarys) {
   EXPECT_EQ(options.grace, seconds(2));
   EXPECT_EQ(options.limits.memory_bytes, 1ULL << 30U);
   EXPECT_EQ(options.limits.compile_memory_bytes, 2ULL << 30U);
+  EXPECT_EQ(options.limits.compile_time, seconds(60));
+  EXPECT_EQ(options.cache.kind, CacheChoice::Kind::kDefault);
   EXPECT_EQ(options.limits.stack_bytes, 2ULL << 20U);
   EXPECT_FALSE(options.limits.fuel);
   EXPECT_FALSE(options.limits.cpu_time);
@@ -237,7 +239,6 @@ TEST(Options, BadInputIsOneSentence) {
       {{"stream"}, "unknown command 'stream'"},
       {{"pool"}, "unknown command 'pool'"},
       {{"lean"}, "unknown command 'lean'"},
-      {{"cache"}, "unknown command 'cache'"},
       {{"audit"}, "unknown command 'audit'"},
       {{"--frob"}, "unknown option '--frob'"},
       {{"help", "rnu"}, "unknown command 'rnu'; did you mean run?"},
@@ -299,6 +300,16 @@ TEST(Options, BadInputIsOneSentence) {
       {{"run", "m.wasm", "--status-fd", "x"}, "--status-fd: 'x' is not a descriptor number"},
       {{"run", "m.wasm", "--status-fd", "99999999999"},
        "--status-fd: '99999999999' is not a descriptor number"},
+      {{"run", "m.wasm", "--cache", ""}, "--cache: the path is empty"},
+      {{"run", "m.wasm", "--compile-time", "0s"}, "--compile-time: '0s' is not more than 0"},
+      {{"cache"}, "cache needs one of: stat, prune, verify"},
+      {{"cache", "clear"}, "cache: 'clear' is none of: stat, prune, verify"},
+      {{"cache", "stat", "verify"}, "unexpected argument 'verify'"},
+      {{"cache", "stat", "--size", "1MiB"}, "--size has no meaning but for prune"},
+      {{"cache", "prune", "--size", "1"},
+       "--size: '1' has no unit; write a size such as 512B, 64KiB, 256MiB or 2GB"},
+      {{"cache", "verify", "--cache", "off"},
+       "--cache: there is nothing to look after in 'off'; name a directory"},
       {{"run", "m.wasm", "--report", ""}, "--report: the path is empty"},
       {{"run", "m.wasm", "--output", "x", "--report", "x"}, "--report: the same file as --output"},
   };
@@ -306,6 +317,21 @@ TEST(Options, BadInputIsOneSentence) {
   for (const auto& row : rows) {
     EXPECT_EQ(Refusal(row.words), row.message);
   }
+}
+
+TEST(Options, TheCacheIsTheDefaultOneANamedOneOrNone) {
+  EXPECT_EQ(ParseRun({"m.wasm", "--cache", "off"}).cache.kind, CacheChoice::Kind::kOff);
+  const CacheChoice named = ParseRun({"m.wasm", "--cache", "./off"}).cache;
+  EXPECT_EQ(named.kind, CacheChoice::Kind::kDirectory);
+  EXPECT_EQ(named.directory, "./off");
+  const auto command =
+      ParseOptions(Words{"cache", "prune", "--cache", "/c", "--size", "2MiB", "--json"});
+  ASSERT_TRUE(command) << command.error().message;
+  const auto& cache = std::get<CacheOptions>(*command);
+  EXPECT_EQ(cache.action, CacheOptions::Action::kPrune);
+  EXPECT_EQ(cache.cache.directory, "/c");
+  EXPECT_EQ(cache.bytes_max, 2U << 20U);
+  EXPECT_TRUE(cache.json);
 }
 
 }  // namespace

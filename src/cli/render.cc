@@ -62,8 +62,16 @@ std::string_view OptionOf(OutcomeCode code) {
   return {};
 }
 
+// Of compiling two things are limited.
+std::string_view OptionOf(const RunReport& report) {
+  const bool in_time = std::none_of(
+      report.limits.begin(), report.limits.end(),
+      [](const LimitUse& limit) { return limit.reached && limit.name == "compile-time-ms"; });
+  return in_time ? OptionOf(report.outcome.code) : "--compile-time";
+}
+
 std::string Limited(const RunReport& report) {
-  const std::string_view option = OptionOf(report.outcome.code);
+  const std::string_view option = OptionOf(report);
   const std::string what(OutcomeCodeName(report.outcome.code));
   const std::string detail =
       report.diagnostic.empty() ? std::string() : fmt::format(": {}", OneLine(report.diagnostic));

@@ -113,6 +113,13 @@ Json ModuleJson(const ModuleFacts& module) {
   return json;
 }
 
+Json CodeJson(const CodeReport& code) {
+  return Json{{"source", CodeSourceName(code.source)},
+              {"key", code.key.empty() ? Json(nullptr) : Json(code.key)},
+              {"stored", code.stored},
+              {"problem", code.problem.empty() ? Json(nullptr) : Json(code.problem)}};
+}
+
 Json RejectionsJson(const ThreadRejections& rejections) {
   return Json{{"capacity", rejections.capacity},
               {"closing", rejections.closing},
@@ -139,6 +146,7 @@ Json ReportJson(const RunRecord& record) {
   json["diagnostic"] = report.diagnostic;
   json["module"] = ModuleJson(record.module);
   json["output"] = OutputJson(report.output);
+  json["compiled_code"] = CodeJson(report.code);
   json["elapsed_ms"] = Milliseconds(report.elapsed);
   json["durations_ms"] = DurationsJson(report);
   json["cpu_ms"] = Milliseconds(report.cpu);

@@ -98,6 +98,8 @@ Result<RunLimits> MakeLimits(const RawOptions& raw) {
   limits.compile_memory_bytes =
       BH_TRY(Size(raw, "--compile-memory", {kCompileBytesMin, kMemoryBytesMax}))
           .value_or(limits.compile_memory_bytes);
+  limits.compile_time =
+      BH_TRY(Duration(raw, "--compile-time", nanoseconds::max())).value_or(limits.compile_time);
   limits.threads_max = BH_TRY(Threads(raw)).value_or(limits.threads_max);
   limits.stack_bytes =
       BH_TRY(Size(raw, "--stack", {kStackBytesMin, kStackBytesMax})).value_or(limits.stack_bytes);
@@ -280,6 +282,20 @@ void SetStdin(const RawOptions& raw, RunOptions& options) {
 
 }  // namespace
 
+Result<CacheChoice> MakeCacheChoice(const RawOptions& raw) {
+  const std::string* given = raw.Value("--cache");
+  if (given == nullptr) {
+    return CacheChoice{};
+  }
+  if (given->empty()) {
+    return Refuse("--cache", "the path is empty");
+  }
+  if (*given == "off") {
+    return CacheChoice{CacheChoice::Kind::kOff, {}};
+  }
+  return CacheChoice{CacheChoice::Kind::kDirectory, *given};
+}
+
 Result<RunOptions> MakeRunOptions(const RawOptions& raw) {
   RunOptions options;
   options.module_path = raw.operands.front();
@@ -296,6 +312,7 @@ Result<RunOptions> MakeRunOptions(const RawOptions& raw) {
   options.environment = BH_TRY(MakeEnvironment(raw));
   SetStdin(raw, options);
   BH_TRY(SetRepetition(raw, options));
+  options.cache = BH_TRY(MakeCacheChoice(raw));
   if (const std::string* report = raw.Value("--report")) {
     if (report->empty()) {
       return Refuse("--report", "the path is empty");

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/code_cache_place.h"
 #include "cli/raw_options.h"
 
 namespace bulkhead::cli {
@@ -29,7 +30,8 @@ struct RunOptions {
   std::vector<DirectoryGrant> directories;
   std::vector<std::string> environment;
   Stdin stdin_kind = Stdin::kEmpty;
-  std::string stdin_path;   // of kFile
+  std::string stdin_path;  // of kFile
+  CacheChoice cache;
   std::string report_path;  // empty: none; "-": standard error
   std::uint64_t repeat = 1;
   std::uint32_t jobs = 1;
@@ -37,6 +39,9 @@ struct RunOptions {
   std::optional<int> status_fd;
   bool quiet = false;
 };
+
+// What --cache says, of any command that has it. kInvalidArgument as below.
+Result<CacheChoice> MakeCacheChoice(const RawOptions& raw);
 
 // kInvalidArgument: one sentence that starts with the option's name.
 Result<RunOptions> MakeRunOptions(const RawOptions& raw);

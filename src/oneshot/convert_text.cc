@@ -8,6 +8,7 @@
 #include <cerrno>
 
 #include "base/errno_error.h"
+#include "oneshot/code.h"
 #include "oneshot/run.h"
 
 namespace bulkhead {
@@ -18,20 +19,13 @@ Result<ModuleSource> ConvertText(Runtime& runtime, const ModuleSource& text,
   work.mode = wire::Mode::kConvertText;
   work.module = BorrowedFd(text.descriptor());
   work.module_bytes = text.bytes().size();
-  work.converted.Reset(memfd_create("bulkhead-converted", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (!work.converted.valid()) {
+  work.product.Reset(memfd_create("bulkhead-converted", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!work.product.valid()) {
     return Fail(ErrnoError("memfd_create", "converted module", errno));
   }
-  UniqueFd binary(fcntl(work.converted.get(), F_DUPFD_CLOEXEC, 0));
-  RunRequest conversion = request;
-  // Only what bounds and stops the worker carries over; no authority does.
-  conversion.arguments.clear();
-  conversion.environment.clear();
-  conversion.directories.clear();
-  conversion.output.reset();
-  conversion.stdin_from = conversion.stdout_to = conversion.stderr_to = GuestStream::None();
-  conversion.limits.scratch_bytes = 0;
-  const RunReport report = oneshot::Execute(runtime.impl(), std::move(work), conversion);
+  UniqueFd binary(fcntl(work.product.get(), F_DUPFD_CLOEXEC, 0));
+  const RunReport report =
+      oneshot::Execute(runtime.impl(), std::move(work), oneshot::WithoutAuthority(request));
   if (report.outcome.code == OutcomeCode::kModuleRefused) {
     return Fail(ErrorCode::kModuleRefused, report.diagnostic, 0, report.outcome.reason);
   }

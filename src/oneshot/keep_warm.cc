@@ -11,7 +11,9 @@ Status KeepWarm(Runtime& runtime, const RunRequest& like, std::uint32_t count) {
     return Fail(ErrorCode::kInvalidArgument,
                 "spare workers: a request without directories and scratch space is accepted");
   }
-  return runtime.impl().warm->Keep(oneshot::StartFor(like), count);
+  supervise::WorkerStart start = oneshot::StartFor(like, wire::Mode::kRun);
+  oneshot::LimitCpu(like, std::chrono::microseconds(0), start);
+  return runtime.impl().warm->Keep(std::move(start), count);
 }
 
 }  // namespace bulkhead

@@ -36,7 +36,10 @@ Result<UniqueFd> OpenGrant(const DirectoryGrant& grant) {
   return fd;
 }
 
-std::uint64_t FileBytesMax(const RunRequest& request) {
+std::uint64_t FileBytesMax(const RunRequest& request, wire::Mode mode) {
+  if (mode == wire::Mode::kCompile) {
+    return CodeBytesMax(request);
+  }
   if (request.worker.file_bytes_max != 0) {
     return request.worker.file_bytes_max;
   }
@@ -46,12 +49,11 @@ std::uint64_t FileBytesMax(const RunRequest& request) {
   return writes_files ? ~0ULL : std::max(output, kFileBytesWithoutOutput);
 }
 
-void FillHello(const RunRequest& request, wire::Hello& hello) {
+void FillHello(const RunRequest& request, wire::Mode mode, wire::Hello& hello) {
   hello.build_id = wire::BuildId();
   hello.scratch_bytes = request.limits.scratch_bytes;
   hello.compile_memory_bytes = request.limits.compile_memory_bytes;
-  hello.cpu_seconds = request.limits.cpu_time ? WholeSeconds(*request.limits.cpu_time) : 0;
-  hello.file_bytes_max = FileBytesMax(request);
+  hello.file_bytes_max = FileBytesMax(request, mode);
   hello.sandbox = request.worker.sandbox != SandboxLevel::kNone;
   for (const DirectoryGrant& grant : request.directories) {
     hello.directories.push_back({grant.guest_path, grant.writable});
@@ -66,10 +68,6 @@ void FillSpec(const RunRequest& request, process::SpawnSpec& spec) {
   spec.limits.push_back({RLIMIT_CORE, 0});
   // The worker lowers these further by itself; the parent does not rely on it.
   spec.limits.push_back({RLIMIT_DATA, request.limits.compile_memory_bytes});
-  if (request.limits.cpu_time) {
-    // The worker sets the soft limit to the second before; SIGXCPU then tells what happened.
-    spec.limits.push_back({RLIMIT_CPU, WholeSeconds(*request.limits.cpu_time) + 1});
-  }
   if (request.worker.descriptors_max != 0) {
     spec.limits.push_back({RLIMIT_NOFILE, request.worker.descriptors_max});
   }
@@ -120,11 +118,12 @@ Status FillExecute(const RunRequest& request, Work& work, const staging::Staging
   execute.arguments = request.arguments;
   execute.environment = request.environment;
   exchange.execute_descriptors.push_back(BH_TRY(Duplicate(work.module)));
-  if (work.mode == wire::Mode::kConvertText) {
+  if (work.mode != wire::Mode::kRun) {
     execute.has_output = true;
-    execute.output_bytes_max = ModulePolicy::kModuleBytesCeiling;
-    exchange.execute_descriptors.push_back(BH_TRY(Duplicate(work.converted.borrow())));
-    exchange.guest_stdin.reset();
+    execute.output_bytes_max = work.mode == wire::Mode::kCompile
+                                   ? CodeBytesMax(request)
+                                   : ModulePolicy::kModuleBytesCeiling;
+    exchange.execute_descriptors.push_back(BH_TRY(Duplicate(work.product.borrow())));
     return {};
   }
   BH_TRY(AddStreams(request, exchange));
@@ -208,9 +207,9 @@ Status ValidateRequest(const RunRequest& request, Profile profile) {
   return {};
 }
 
-supervise::WorkerStart StartFor(const RunRequest& request) {
+supervise::WorkerStart StartFor(const RunRequest& request, wire::Mode mode) {
   supervise::WorkerStart start;
-  FillHello(request, start.hello);
+  FillHello(request, mode, start.hello);
   FillSpec(request, start.spec);
   start.expected.mechanisms = RequiredMechanisms(request.worker);
   if (request.worker.check_build_id) {
@@ -223,16 +222,33 @@ bool MayBeWarm(const RunRequest& request) {
   return request.directories.empty() && request.limits.scratch_bytes == 0;
 }
 
+std::uint64_t CodeBytesMax(const RunRequest& request) {
+  return std::min(wire::kCodeBytesMax, request.limits.compile_memory_bytes);
+}
+
+void LimitCpu(const RunRequest& request, std::chrono::microseconds used,
+              supervise::WorkerStart& start) {
+  if (!request.limits.cpu_time) {
+    return;
+  }
+  const std::uint64_t seconds = WholeSeconds(std::max<std::chrono::nanoseconds>(
+      *request.limits.cpu_time - used, std::chrono::nanoseconds(1)));
+  start.hello.cpu_seconds = seconds;
+  // The worker sets the soft limit to the second before; SIGXCPU then tells what happened.
+  start.spec.limits.push_back({RLIMIT_CPU, seconds + 1});
+}
+
 Result<Preparation> Prepare(const RunRequest& request, Work& work,
                             const staging::StagingArea* staging) {
   Preparation preparation;
-  preparation.start = StartFor(request);
+  preparation.start = StartFor(request, work.mode);
   for (const DirectoryGrant& grant : request.directories) {
     preparation.exchange.hello_descriptors.push_back(BH_TRY(OpenGrant(grant)));
   }
   BH_TRY(FillExecute(request, work, staging, preparation.exchange));
   preparation.exchange.expected = preparation.start.expected;
   preparation.exchange.grace = request.worker.grace;
+  preparation.exchange.compile_time = request.limits.compile_time;
   preparation.exchange.cancel = request.cancel;
   preparation.exchange.force = request.force;
   return preparation;

@@ -38,6 +38,9 @@ std::string Diagnose(const supervise::ExchangeResult& result, const RunReport& r
   if (code == OutcomeCode::kCpuLimit) {
     return fmt::format("the worker used {} ms of CPU time", result.use.cpu.count() / 1000);
   }
+  if (result.facts.verdict == supervise::Verdict::kCompileTime) {
+    return "compiling the module took longer than it may";
+  }
   if (code == OutcomeCode::kWorkerUnexpectedExit) {
     return DiagnoseUnexpectedExit(result, report);
   }
@@ -78,24 +81,19 @@ void FillStreams(supervise::Exchange& exchange, RunReport& report) {
 void StageClock::Adopt(const std::array<MonotonicTime, kStageCount>& entered) {
   for (std::size_t i = 0; i < kStageCount; ++i) {
     if (entered[i] != MonotonicTime{}) {
-      entered_[i] = entered[i];
+      Enter(static_cast<Stage>(i), entered[i]);
     }
   }
 }
 
 void StageClock::Close(MonotonicTime end,
-                       std::array<std::chrono::microseconds, kStageCount>& durations) const {
-  for (std::size_t i = 0; i < kStageCount; ++i) {
-    if (entered_[i] == MonotonicTime{}) {
-      continue;
-    }
-    MonotonicTime next = end;
-    for (const MonotonicTime other : entered_) {
-      if (other > entered_[i]) {
-        next = std::min(next, other);
-      }
-    }
-    durations[i] = std::chrono::duration_cast<std::chrono::microseconds>(next - entered_[i]);
+                       std::array<std::chrono::microseconds, kStageCount>& durations) {
+  std::stable_sort(marks_.begin(), marks_.end(),
+                   [](const Mark& a, const Mark& b) { return a.when < b.when; });
+  for (std::size_t i = 0; i < marks_.size(); ++i) {
+    const MonotonicTime next = i + 1 < marks_.size() ? marks_[i + 1].when : end;
+    durations[static_cast<std::size_t>(marks_[i].stage)] +=
+        std::chrono::duration_cast<std::chrono::microseconds>(next - marks_[i].when);
   }
 }
 
@@ -117,20 +115,17 @@ void FillFromExchange(supervise::ExchangeResult& result, supervise::Exchange& ex
   report.stop = result.facts.stop;
   report.containment.insert(report.containment.end(), result.ack.mechanisms.begin(),
                             result.ack.mechanisms.end());
-  report.cpu = result.use.cpu;
-  report.memory_peak_bytes = result.use.rss_bytes_peak;
+  report.cpu += result.use.cpu;
+  report.memory_peak_bytes = std::max(report.memory_peak_bytes, result.use.rss_bytes_peak);
   report.trace = result.trace;
   report.worker_stderr_tail = result.facts.worker_stderr;
-  if (result.facts.exit) {
-    report.worker_exit = DescribeExit(*result.facts.exit);
-  }
-  if (result.facts.terminal) {
-    const wire::Terminal::Facts& facts = result.facts.terminal->facts;
-    report.memory_growth_refused = facts.memory_growth_refused;
-    report.guest_memory_bytes_peak = facts.memory_bytes_peak;
-    report.fuel_used = facts.fuel_used;
-    report.output_created = facts.output_created;
-  }
+  report.worker_exit = result.facts.exit ? DescribeExit(*result.facts.exit) : std::string();
+  const wire::Terminal::Facts facts =
+      result.facts.terminal ? result.facts.terminal->facts : wire::Terminal::Facts{};
+  report.memory_growth_refused = facts.memory_growth_refused;
+  report.guest_memory_bytes_peak = facts.memory_bytes_peak;
+  report.fuel_used = facts.fuel_used;
+  report.output_created = facts.output_created;
   report.masked_code = MaskedCode(result, report.outcome);
   report.diagnostic = CutUtf8(Diagnose(result, report), kDiagnosticBytesMax);
   FillStreams(exchange, report);
@@ -147,7 +142,7 @@ void FillFromCommit(const staging::CommitResult& commit, RunReport& report) {
   }
 }
 
-void FillLimits(const RunRequest& request, RunReport& report) {
+void FillLimits(const RunRequest& request, bool compile_time_reached, RunReport& report) {
   const auto add = [&](std::string name, std::uint64_t used, std::uint64_t cap, bool reached) {
     report.limits.push_back({std::move(name), used, cap, reached});
   };
@@ -161,7 +156,10 @@ void FillLimits(const RunRequest& request, RunReport& report) {
       report.stop == StopCause::kDeadlineExceeded);
   add("memory-bytes", report.guest_memory_bytes_peak, limits.memory_bytes,
       code == OutcomeCode::kMemoryLimit || report.memory_growth_refused);
-  add("compile-memory-bytes", 0, limits.compile_memory_bytes, code == OutcomeCode::kCompileLimit);
+  add("compile-memory-bytes", 0, limits.compile_memory_bytes,
+      code == OutcomeCode::kCompileLimit && !compile_time_reached);
+  add("compile-time-ms", ms(report.durations[static_cast<std::size_t>(Stage::kCompile)]),
+      ms(limits.compile_time), compile_time_reached);
   if (limits.cpu_time) {
     add("cpu-ms", ms(report.cpu), ms(*limits.cpu_time), code == OutcomeCode::kCpuLimit);
   }

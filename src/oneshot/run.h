@@ -16,13 +16,14 @@
 
 namespace bulkhead::oneshot {
 
-// What is run: an admitted module, or text to be converted into `converted`.
+// What is done: an admitted module run, or compiled for a run, or text converted.
 struct Work {
   wire::Mode mode = wire::Mode::kRun;
   BorrowedFd module;
   std::uint64_t module_bytes = 0;
   Profile profile = Profile::kWasi;
-  UniqueFd converted;  // kConvertText: the memory file the binary goes to
+  UniqueFd product;  // kConvertText, kCompile: the memory file the result goes to
+  const AdmittedModule* admitted = nullptr;  // kRun: what the module was admitted as
 };
 
 // A run of what was admitted; `module` has to outlive it.
@@ -47,9 +48,18 @@ struct Preparation {
   supervise::ExchangeInput exchange;
 };
 
-// How a worker for this request is started. A run with directories or scratch space starts its own.
-supervise::WorkerStart StartFor(const RunRequest& request);
+// How a worker for this request is started, but for the processor time (LimitCpu). A run with
+// directories or scratch space starts its own.
+supervise::WorkerStart StartFor(const RunRequest& request, wire::Mode mode);
 bool MayBeWarm(const RunRequest& request);
+
+// The largest code a worker may make under these limits: it has it in its memory as well.
+std::uint64_t CodeBytesMax(const RunRequest& request);
+
+// The worker gets what is left of the processor time after other workers of the run `used` some;
+// rounded up to seconds, at least one. Nothing if there is no such limit.
+void LimitCpu(const RunRequest& request, std::chrono::microseconds used,
+              supervise::WorkerStart& start);
 
 // kInvalidArgument when a grant or stream cannot be used, else kIo/kResourceExhausted.
 Result<Preparation> Prepare(const RunRequest& request, Work& work,

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 
+#include "oneshot/code.h"
 #include "oneshot/publication.h"
 #include "oneshot/report.h"
 #include "oneshot/run.h"
@@ -33,11 +34,17 @@ class Run {
   // Each step says whether the run goes on; if not, report_ holds the outcome.
   bool AdmitRun();
   bool Stage();
-  bool Launch();
-  Result<supervise::StartedWorker> ObtainWorker();
-  void Converse();
+  bool PrepareWorker();
+  bool ObtainCode();
+  bool CompileCode();
+  bool RenewCode();
+  bool Launch(Preparation& preparation);
+  void Converse(Preparation preparation);
+  Result<supervise::StartedWorker> ObtainWorker(const supervise::WorkerStart& start);
   void Publish();
 
+  void StoreCode(const codecache::Code& code);
+  bool EndUnprepared(const Error& error);
   bool End(OutcomeCode code, std::string diagnostic = {});
   bool CancelRequested() const;
   bool StoppedNow();
@@ -54,7 +61,11 @@ class Run {
   std::shared_ptr<supervise::RunPermit> permit_;
   std::shared_ptr<staging::StagingArea> staging_;
   std::shared_ptr<supervise::GaugeHold> live_worker_;
-  Preparation preparation_;
+  Preparation preparation_;  // of the worker that runs the guest
+  const codecache::Store* store_ = nullptr;
+  codecache::Key key_;
+  bool code_refused_ = false;  // by the engine of the last worker
+  bool compile_time_reached_ = false;
   supervise::WatchGuard guard_;
   bool spare_broke_ = false;  // it ended before it took the module: the run starts once more
   RunReport report_;
@@ -64,18 +75,23 @@ class Run {
 // Decision table A, then table B, then table C (docs/outcomes.md).
 RunReport Run::Execute() {
   Enter(bulkhead::Stage::kLaunch);
-  if (AdmitRun() && Stage() && Launch()) {
-    Converse();
-    if (spare_broke_ && Launch()) {
-      Converse();
+  if (AdmitRun() && Stage() && PrepareWorker() && ObtainCode() && Launch(preparation_)) {
+    Converse(std::move(preparation_));
+    if (spare_broke_ && PrepareWorker() && ObtainCode() && Launch(preparation_)) {
+      Converse(std::move(preparation_));
     }
+    if (code_refused_ && PrepareWorker() && RenewCode() && Launch(preparation_)) {
+      Converse(std::move(preparation_));
+    }
+  }
+  if (ledger_.own().spawned != 0) {
     Publish();
   }
   report_.ledger = ledger_.own();
   report_.elapsed =
       std::chrono::duration_cast<std::chrono::microseconds>(runtime_.clock.Now() - started_);
   stages_.Close(runtime_.clock.Now(), report_.durations);
-  FillLimits(request_, report_);
+  FillLimits(request_, compile_time_reached_, report_);
   Enter(bulkhead::Stage::kDone);
   return std::move(report_);
 }
@@ -124,16 +140,100 @@ bool Run::Stage() {
   return !StoppedNow();
 }
 
-// On a spare worker if there is one, unless such a one failed this run before.
-bool Run::Launch() {
+bool Run::PrepareWorker() {
   auto preparation = Prepare(request_, work_, staging_.get());
   if (!preparation) {
-    const bool ours = preparation.error().code == ErrorCode::kInvalidArgument;
-    return End(ours ? OutcomeCode::kWorkerInvalidConfiguration : OutcomeCode::kWorkerLaunch,
-               preparation.error().message);
+    return EndUnprepared(preparation.error());
   }
   preparation_ = std::move(*preparation);
-  auto worker = ObtainWorker();
+  return true;
+}
+
+// Table D: with a cache the code comes from there, else from a worker that compiles and runs
+// nothing.
+bool Run::ObtainCode() {
+  store_ = StoreFor(runtime_, request_, work_);
+  if (store_ == nullptr) {
+    return true;
+  }
+  key_ = CodeKey(preparation_, *work_.admitted);
+  report_.code.key = key_.Text();
+  codecache::Lookup found = store_->Find(key_);
+  report_.code.problem = std::move(found.problem);
+  if (found.corrupt) {
+    runtime_.code_ledger.Add(&CodeCounts::corrupt);
+  }
+  if (!found.code) {
+    return CompileCode();
+  }
+  runtime_.code_ledger.Add(&CodeCounts::hits);
+  report_.code.source = CodeSource::kCache;
+  if (Status given = GiveCode(*found.code, preparation_); !given) {
+    return EndUnprepared(given.error());
+  }
+  return !StoppedNow();
+}
+
+bool Run::CompileCode() {
+  runtime_.code_ledger.Add(&CodeCounts::misses);
+  report_.code.source = CodeSource::kCompiled;
+  auto work = CompileWork(work_);
+  if (!work) {
+    return EndUnprepared(work.error());
+  }
+  const RunRequest request = WithoutAuthority(request_);
+  auto preparation = Prepare(request, *work, nullptr);
+  if (!preparation) {
+    return EndUnprepared(preparation.error());
+  }
+  if (!Launch(*preparation)) {
+    return false;
+  }
+  Converse(*std::move(preparation));
+  if (!report_.outcome.completed()) {
+    return false;
+  }
+  const auto code = TakeCode(*std::move(work), CodeBytesMax(request));
+  if (!code) {
+    return End(OutcomeCode::kWorkerProtocol, code.error().message);
+  }
+  StoreCode(*code);
+  if (Status given = GiveCode(*code, preparation_); !given) {
+    return EndUnprepared(given.error());
+  }
+  report_.output_created = false;  // that was the code
+  Enter(bulkhead::Stage::kLaunch);
+  return !StoppedNow();
+}
+
+// Once: code that was compiled in this run and is refused is a fault of the worker.
+bool Run::RenewCode() {
+  store_->Remove(key_);
+  if (report_.code.source != CodeSource::kCache) {
+    return false;
+  }
+  runtime_.code_ledger.Add(&CodeCounts::stale);
+  report_.code.problem =
+      fmt::format("the engine did not take the code from the cache: {}", report_.diagnostic);
+  Enter(bulkhead::Stage::kLaunch);
+  return !StoppedNow() && CompileCode();
+}
+
+// The run has its code whether this works or not.
+void Run::StoreCode(const codecache::Code& code) {
+  if (Status stored = store_->Put(key_, code); !stored) {
+    report_.code.problem = stored.error().message;
+    return;
+  }
+  report_.code.stored = true;
+  runtime_.code_ledger.Add(&CodeCounts::stored);
+}
+
+// On a spare worker if there is one, unless such a one failed this run before.
+bool Run::Launch(Preparation& preparation) {
+  LimitCpu(request_, report_.cpu, preparation.start);
+  guard_ = supervise::WatchGuard();  // of the worker before
+  auto worker = ObtainWorker(preparation.start);
   if (!worker) {
     return End(OutcomeCode::kWorkerLaunch, worker.error().message);
   }
@@ -150,23 +250,24 @@ bool Run::Launch() {
       guard_ = std::move(*guard);
     }
   }
-  preparation_.exchange.worker = *std::move(worker);
+  preparation.exchange.worker = *std::move(worker);
   return true;
 }
 
-Result<supervise::StartedWorker> Run::ObtainWorker() {
+Result<supervise::StartedWorker> Run::ObtainWorker(const supervise::WorkerStart& start) {
   report_.warm_worker = false;
   if (!spare_broke_ && MayBeWarm(request_)) {
-    if (auto spare = runtime_.warm->Take(preparation_.start)) {
+    if (auto spare = runtime_.warm->Take(start)) {
       report_.warm_worker = true;
       return *std::move(spare);
     }
   }
-  return supervise::StartWorker(*runtime_.keeper, preparation_.start, run_id_);
+  return supervise::StartWorker(*runtime_.keeper, start, run_id_);
 }
 
-void Run::Converse() {
-  supervise::ExchangeInput& input = preparation_.exchange;
+void Run::Converse(Preparation preparation) {
+  supervise::ExchangeInput& input = preparation.exchange;
+  const std::chrono::seconds cpu_limit(input.worker.hello.cpu_seconds);
   input.deadline = deadline_;
   input.abandoned = abandoned_;
   input.guard = &guard_;
@@ -175,11 +276,14 @@ void Run::Converse() {
   ExchangeResult result = exchange.RunToEnd();
   stages_.Adopt(result.entered);
   if (request_.limits.cpu_time) {
-    result.facts.cpu_limit = std::chrono::ceil<std::chrono::seconds>(*request_.limits.cpu_time);
+    result.facts.cpu_limit = cpu_limit;
     result.facts.cpu_used = result.use.cpu;
   }
   report_.outcome = supervise::Classify(result.facts);
   FillFromExchange(result, exchange, report_);
+  compile_time_reached_ = result.facts.verdict == supervise::Verdict::kCompileTime;
+  code_refused_ = report_.outcome.code == OutcomeCode::kWorkerReportedFailure &&
+                  result.facts.terminal->kind == wire::Terminal::Kind::kCodeRefused;
   if (result.uncontained != nullptr) {
     // Everything that must outlive the worker travels with it, in one piece.
     runtime_.keeper->HandOff(
@@ -229,7 +333,14 @@ void Run::Publish() {
   staging_.reset();
 }
 
+bool Run::EndUnprepared(const Error& error) {
+  return End(error.code == ErrorCode::kInvalidArgument ? OutcomeCode::kWorkerInvalidConfiguration
+                                                       : OutcomeCode::kWorkerLaunch,
+             error.message);
+}
+
 bool Run::End(OutcomeCode code, std::string diagnostic) {
+  report_.outcome = Outcome{};
   report_.outcome.code = code;
   report_.diagnostic = std::move(diagnostic);
   return false;
@@ -268,6 +379,7 @@ Work WorkOf(const AdmittedModule& module) {
   work.module = BorrowedFd(module.descriptor());
   work.module_bytes = module.size_bytes();
   work.profile = module.info().profile;
+  work.admitted = &module;
   return work;
 }
 

@@ -58,6 +58,7 @@ Status WorkerConfig::Validate() const {
 Status RunLimits::Validate() const {
   using std::chrono::nanoseconds;
   BH_TRY(Require(deadline > nanoseconds::zero(), "deadline: more than 0 is accepted"));
+  BH_TRY(Require(compile_time > nanoseconds::zero(), "compile time: more than 0 is accepted"));
   BH_TRY(
       Require(!cpu_time || *cpu_time > nanoseconds::zero(), "CPU time: more than 0 is accepted"));
   BH_TRY(Require(!fuel || *fuel > 0, "fuel: at least 1 is accepted"));

@@ -52,6 +52,7 @@ OutcomeCode TerminalCode(const wire::Terminal& terminal) {
     case Kind::kChildFailure:
       return terminal.status ? OutcomeCode::kChildNonzeroExit : OutcomeCode::kWorkerChildFailure;
     case Kind::kWorkerFailure:
+    case Kind::kCodeRefused:  // of code that fits, for all the parent knows
       return OutcomeCode::kWorkerReportedFailure;
     case Kind::kForcedContainment:
       return OutcomeCode::kWorkerForcedContainment;
@@ -114,6 +115,8 @@ Outcome ClassifyVerdict(const Facts& facts) {
       return Make(OutcomeCode::kWorkerLingered);
     case Verdict::kLockDown:
       return Make(OutcomeCode::kWorkerLaunch);
+    case Verdict::kCompileTime:
+      return Make(OutcomeCode::kCompileLimit);
     case Verdict::kNone:
     case Verdict::kUnexpectedExit:
       return ClassifyUnexpectedExit(facts);

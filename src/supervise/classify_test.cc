@@ -53,6 +53,7 @@ constexpr Mapping kMappings[] = {
     {Kind::kChildFailure, OutcomeCode::kWorkerChildFailure},
     {Kind::kProtocolFailure, OutcomeCode::kWorkerProtocol},
     {Kind::kWorkerFailure, OutcomeCode::kWorkerReportedFailure},
+    {Kind::kCodeRefused, OutcomeCode::kWorkerReportedFailure},
     {Kind::kForcedContainment, OutcomeCode::kWorkerForcedContainment},
     {Kind::kModuleRefused, OutcomeCode::kModuleRefused},
 };

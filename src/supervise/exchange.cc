@@ -149,7 +149,7 @@ void Exchange::Wait() {
   if (CanStop()) {
     waits_.Add(BorrowedFd(input_.force.poll_fd()), POLLIN, kForce);
   }
-  if (input_.guest_stdin) {
+  if (GuestReads()) {
     input_.guest_stdin->AddTo(waits_, kStdin);
   }
   if (input_.guest_stdout) {
@@ -173,8 +173,21 @@ bool Exchange::CanStop() const {
   return machine_.phase() != Phase::kTerminated && machine_.phase() != Phase::kPipeLost;
 }
 
+// A stop outranks the time for compiling, and has its own bound.
+bool Exchange::Compiling() const {
+  return machine_.phase() == Phase::kCompiling && machine_.stop() == StopCause::kNone;
+}
+
+// What is read for a guest that never starts would be lost to whoever runs next.
+bool Exchange::GuestReads() const {
+  return input_.guest_stdin && result_.facts.guest_started;
+}
+
 Deadline Exchange::NextTimer() const {
   Deadline next = std::min({grace_end_, linger_end_, pipe_wait_end_});
+  if (Compiling()) {
+    next = std::min(next, compile_end_);
+  }
   if (machine_.stop() == StopCause::kNone && CanStop()) {
     next = std::min(next, input_.deadline);
   }
@@ -185,7 +198,7 @@ void Exchange::WatchStreams() {
   if (waits_.Ready(kWorkerStderr) != 0) {
     DrainWorkerStderr();
   }
-  if (input_.guest_stdin) {
+  if (GuestReads()) {
     input_.guest_stdin->Pump(waits_, kStdin);
   }
   if (input_.guest_stdout) {
@@ -292,6 +305,9 @@ Event Exchange::Judge(wire::FromWorker message) {
     return ready->module_bytes == input_.execute.module_bytes ? Event::kReady : Event::kViolation;
   }
   if (const auto* started = std::get_if<wire::Started>(&message)) {
+    if (input_.execute.mode != wire::Mode::kRun) {
+      return Event::kViolation;  // there is nothing to start
+    }
     result_.compile_us = started->compile_us;
     return Event::kStarted;
   }
@@ -367,6 +383,8 @@ void Exchange::FeedTimers() {
     Advance(Event::kLingerOver);
   } else if (pipe_wait_end_.PassedAt(now)) {
     Advance(Event::kPipeWaitOver);
+  } else if (Compiling() && compile_end_.PassedAt(now)) {
+    Advance(Event::kCompileTimeOver);
   }
 }
 
@@ -383,14 +401,13 @@ void Exchange::Do(Action action) {
     case Action::kSendExecute:
       return SendExecute();
     case Action::kNoteReady:
+      compile_end_ = Deadline::After(context_.clock.Now(), input_.compile_time);
       return Enter(Stage::kCompile);
     case Action::kNoteStarted:
       result_.facts.guest_started = true;
-      if (input_.execute.mode == wire::Mode::kRun) {
-        // Best effort on top of the worker's own limit: it may be gone already.
-        (void)input_.worker.process->LimitDataGrowth(input_.execute.memory_bytes +
-                                                     input_.execute.memory_overhead_bytes);
-      }
+      // Best effort on top of the worker's own limit: it may be gone already.
+      (void)input_.worker.process->LimitDataGrowth(input_.execute.memory_bytes +
+                                                   input_.execute.memory_overhead_bytes);
       return Enter(Stage::kExecute);
     case Action::kKeepTerminal:
       input_.worker.process->SampleMemory();  // while there is something to look at

@@ -53,6 +53,7 @@ struct ExchangeInput {
   std::optional<GuestOutput> guest_stderr;
   Deadline deadline = Deadline::Never();
   std::chrono::nanoseconds grace{0};
+  std::chrono::nanoseconds compile_time = std::chrono::nanoseconds::max();  // from Ready on
   CancelToken cancel;
   CancelToken abandoned;  // a second token: the owner of the run's handle is gone
   CancelToken force;
@@ -128,6 +129,8 @@ class Exchange {
   void Announce(Stage stage);
   bool CancelRequested() const;
   bool CanStop() const;
+  bool Compiling() const;
+  bool GuestReads() const;
   Deadline NextTimer() const;
   void DrainWorkerStderr();
 
@@ -148,6 +151,7 @@ class Exchange {
   bool channel_ended_ = false;
   bool exit_seen_ = false;
   bool forced_ = false;
+  Deadline compile_end_ = Deadline::Never();
   Deadline grace_end_ = Deadline::Never();
   Deadline linger_end_ = Deadline::Never();
   Deadline pipe_wait_end_ = Deadline::Never();

@@ -39,4 +39,25 @@ WorkerLedger Ledger::Read() const {
           .pending_root_leases = pending_root_leases_.load()};
 }
 
+std::atomic<std::uint64_t>& CodeLedger::cell(Field field) {
+  if (field == &CodeCounts::hits) {
+    return hits_;
+  }
+  if (field == &CodeCounts::misses) {
+    return misses_;
+  }
+  if (field == &CodeCounts::corrupt) {
+    return corrupt_;
+  }
+  return field == &CodeCounts::stale ? stale_ : stored_;
+}
+
+CodeCounts CodeLedger::Read() const {
+  return {.hits = hits_.load(),
+          .misses = misses_.load(),
+          .corrupt = corrupt_.load(),
+          .stale = stale_.load(),
+          .stored = stored_.load()};
+}
+
 }  // namespace bulkhead::supervise

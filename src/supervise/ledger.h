@@ -32,6 +32,25 @@ class Ledger {
   std::atomic<std::uint64_t> pending_root_leases_{0};
 };
 
+// The same for CodeCounts.
+class CodeLedger {
+ public:
+  using Field = std::uint64_t CodeCounts::*;
+
+  void Add(Field field) { cell(field).fetch_add(1, std::memory_order_relaxed); }
+
+  CodeCounts Read() const;
+
+ private:
+  std::atomic<std::uint64_t>& cell(Field field);
+
+  std::atomic<std::uint64_t> hits_{0};
+  std::atomic<std::uint64_t> misses_{0};
+  std::atomic<std::uint64_t> corrupt_{0};
+  std::atomic<std::uint64_t> stale_{0};
+  std::atomic<std::uint64_t> stored_{0};
+};
+
 // One run's view: counts into the shared ledger and remembers its own share for the report.
 class RunLedger {
  public:

@@ -33,10 +33,10 @@ using Row = std::array<Step, kEventCount>;
 
 // What an unexpected message does to a worker that is not done yet.
 constexpr Row Unfinished(P phase, Step stop) {
-  return {stop,           kKillForStop,   kProtocolFault, kProtocolFault,
-          kProtocolFault, kProtocolFault, kProtocolFault, kProtocolFault,
-          kProtocolFault, kProtocolFault, kLosePipe,      kDiedEarly,
-          kBlind,         kKillForStop,   Stay(phase),    Stay(phase)};
+  return {stop,           kKillForStop,   kProtocolFault, kProtocolFault, kProtocolFault,
+          kProtocolFault, kProtocolFault, kProtocolFault, kProtocolFault, kProtocolFault,
+          kLosePipe,      kDiedEarly,     kBlind,         kKillForStop,   Stay(phase),
+          Stay(phase),    Stay(phase)};
 }
 
 constexpr Row With(Row row, Event event, Step step) {
@@ -63,9 +63,10 @@ constexpr std::array<Row, kPhaseCount> kTable = {
     With(Unfinished(P::kAwaitReady, kKillForStop), Event::kReady,
          {P::kCompiling, A::kNoteReady, V::kNone}),
     // kCompiling
-    With(With(Unfinished(P::kCompiling, Polite(P::kCompiling)), Event::kStarted,
-              {P::kExecuting, A::kNoteStarted, V::kNone}),
-         Event::kTerminal, kAccept),
+    With(With(With(Unfinished(P::kCompiling, Polite(P::kCompiling)), Event::kStarted,
+                   {P::kExecuting, A::kNoteStarted, V::kNone}),
+              Event::kTerminal, kAccept),
+         Event::kCompileTimeOver, Force(V::kCompileTime)),
     // kExecuting
     With(With(Unfinished(P::kExecuting, Polite(P::kExecuting)), Event::kTrace,
               {P::kTraced, A::kKeepTrace, V::kNone}),

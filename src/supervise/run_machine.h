@@ -39,13 +39,14 @@ enum class Event : std::uint8_t {
   kGraceOver,
   kLingerOver,
   kPipeWaitOver,
+  kCompileTimeOver,
 };
-inline constexpr int kEventCount = 16;
+inline constexpr int kEventCount = 17;
 
 enum class Action : std::uint8_t {
   kNothing,
   kSendExecute,
-  kNoteReady,
+  kNoteReady,    // and start the compile clock
   kNoteStarted,  // lower the memory limit from outside
   kKeepTrace,
   kKeepTerminal,  // and start the linger clock
@@ -63,7 +64,8 @@ enum class Verdict : std::uint8_t {
   kProtocol,
   kUnexpectedExit,
   kLingered,
-  kLockDown,  // the worker could not be locked down
+  kLockDown,     // the worker could not be locked down
+  kCompileTime,  // killed because compiling took too long
 };
 
 struct Step {

@@ -80,6 +80,16 @@ TEST(RunMachine, B14GraceOverKills) {
   }
 }
 
+TEST(RunMachine, OnlyCompilingCanTakeTooLong) {
+  EXPECT_EQ(NextStep(Phase::kCompiling, Event::kCompileTimeOver).action, Action::kForce);
+  EXPECT_EQ(NextStep(Phase::kCompiling, Event::kCompileTimeOver).verdict, Verdict::kCompileTime);
+  for (const Phase phase : {Phase::kAwaitAck, Phase::kAwaitReady, Phase::kExecuting, Phase::kTraced,
+                            Phase::kTerminated, Phase::kPipeLost}) {
+    EXPECT_EQ(NextStep(phase, Event::kCompileTimeOver).phase, phase);
+    EXPECT_EQ(NextStep(phase, Event::kCompileTimeOver).action, Action::kNothing);
+  }
+}
+
 TEST(RunMachine, B6B7ViolationsAndBadTerminalsAreProtocolFaults) {
   for (const Phase phase : kLivePhases) {
     for (const Event event : {Event::kViolation, Event::kBadTerminal}) {

@@ -18,6 +18,7 @@ struct Runtime::Impl {
   RuntimeOptions options;
   MonotonicClock clock;
   supervise::Ledger ledger;
+  supervise::CodeLedger code_ledger;
   std::atomic<std::uint64_t> active_runs{0};
   std::unique_ptr<supervise::Watchdog> watchdog;
   std::unique_ptr<supervise::Keeper> keeper;  // its thread uses the ledger

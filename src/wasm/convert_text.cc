@@ -1,12 +1,10 @@
 #include "wasm/convert_text.h"
 
 #include <fmt/core.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 
-#include "base/errno_error.h"
+#include "wasm/delivery.h"
 #include "wasm/engine.h"
 #include "wasm/handles.h"
 
@@ -29,17 +27,6 @@ std::string Sentence(std::string_view message) {
   return sentence;
 }
 
-Status WriteAll(BorrowedFd file, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = write(file.get(), bytes.data(), bytes.size());
-    if (written < 0 && errno != EINTR) {
-      return Fail(ErrnoError("write", "converted module", errno));
-    }
-    bytes.remove_prefix(static_cast<std::size_t>(std::max<ssize_t>(written, 0)));
-  }
-  return {};
-}
-
 }  // namespace
 
 wire::Terminal ConvertText(const worker::RunRequest& request) {
@@ -52,19 +39,7 @@ wire::Terminal ConvertText(const worker::RunRequest& request) {
     terminal.reason = "invalid-text";
     return terminal;
   }
-  if (binary.view().size() > request.execute.output_bytes_max) {
-    wire::Terminal terminal =
-        worker::MakeTerminal(Kind::kLimitReached, "the converted module is too large");
-    terminal.limit = wire::Terminal::Limit::kOutput;
-    return terminal;
-  }
-  if (const Status written = WriteAll(request.output.borrow(), binary.view()); !written) {
-    return worker::MakeTerminal(Kind::kWorkerFailure, written.error().message);
-  }
-  wire::Terminal terminal = worker::MakeTerminal(Kind::kCompleted);
-  terminal.completed_as = wire::Terminal::CompletedAs::kStarted;
-  terminal.facts.output_created = true;
-  return terminal;
+  return Deliver(request, {"the converted module", binary.view()});
 }
 
 }  // namespace bulkhead::wasm

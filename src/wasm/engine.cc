@@ -65,6 +65,16 @@ Result<Module> Engine::Compile(std::span<const std::uint8_t> bytes) const {
   return Module(module);
 }
 
+Result<Module> Engine::Load(std::span<const std::uint8_t> code) const {
+  wasmtime_module_t* module = nullptr;
+  // Bytes, not a file: the engine would map that executable, which no worker may.
+  if (const ErrorHandle error{
+          wasmtime_module_deserialize(engine_.get(), code.data(), code.size(), &module)}) {
+    return Fail(ErrorCode::kUnsupported, MessageOf(error.get()));
+  }
+  return Module(module);
+}
+
 std::string MessageOf(const wasmtime_error_t* error) {
   ByteVector message;
   wasmtime_error_message(error, message.get());

@@ -8,6 +8,7 @@
 #include <limits>
 #include <memory>
 
+#include "wasm/compile.h"
 #include "wasm/convert_text.h"
 #include "wasm/guest_thread.h"
 #include "wasm/outcome.h"
@@ -143,27 +144,22 @@ wire::Terminal WasmRunHandler::Run(worker::RunRequest request, worker::RunContro
       return RunGuest(std::move(request), control);
     case wire::Mode::kConvertText:
       return ConvertText(request);
+    case wire::Mode::kCompile:
+      return CompileOnly(request, scarce_address_space_);
   }
   return worker::MakeTerminal(Kind::kWorkerFailure, "unknown mode");
 }
 
-// From bytes to a program that could begin.
+// From bytes, or from their code, to a program that could begin.
 std::optional<wire::Terminal> WasmRunHandler::Prepare(worker::RunRequest& request) {
   const wire::Execute& execute = program_.execute;
   program_.budget.emplace(execute.memory_bytes);
-  program_.engine.emplace(
-      EngineSettings{.stack_bytes = execute.stack_bytes,
-                     .interruptible = execute.cooperative,
-                     .metered = program_.metered(),
-                     .parallel_compile = execute.module_bytes >= kParallelCompileBytesMin,
-                     .shared_memory = execute.profile != wire::GuestProfile::kWasi,
-                     .sketch_features_only = program_.sketch(),
-                     .scarce_address_space = scarce_address_space_,
-                     .data_images = request.guest_phase.sandboxed()},
-      *program_.budget);
-  Result<Module> module = program_.engine->Compile(request.module);
+  program_.engine.emplace(SettingsOf(request, scarce_address_space_), *program_.budget);
+  const bool has_code = !request.code.empty();
+  Result<Module> module =
+      has_code ? program_.engine->Load(request.code) : program_.engine->Compile(request.module);
   if (!module) {
-    return Refused(module.error());
+    return has_code ? CodeRefused(module.error()) : Refused(module.error());
   }
   program_.module = *std::move(module);
   if (execute.profile != wire::GuestProfile::kWasi) {

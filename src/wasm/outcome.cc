@@ -87,6 +87,10 @@ wire::Terminal Refused(const Error& error) {
   return terminal;
 }
 
+wire::Terminal CodeRefused(const Error& error) {
+  return worker::MakeTerminal(Kind::kCodeRefused, error.message);
+}
+
 wire::Terminal WorkerFailure(const Error& error) {
   return worker::MakeTerminal(Kind::kWorkerFailure, error.message);
 }

@@ -6,6 +6,8 @@
 namespace bulkhead::wasm {
 
 wire::Terminal Refused(const Error& error);
+// The code that came with the module does not fit this engine.
+wire::Terminal CodeRefused(const Error& error);
 wire::Terminal WorkerFailure(const Error& error);
 // No room for the memory that the module wants.
 wire::Terminal MemoryRefused(const Error& error);

@@ -18,6 +18,9 @@ inline constexpr std::uint32_t kArgumentsTotalBytesMax =
 inline constexpr std::uint32_t kDiagnosticBytesMax = 1024;
 inline constexpr std::uint32_t kBacktraceFramesMax = 64;
 inline constexpr std::uint32_t kBacktraceBytesMax = 8U << 10;
+// Compiled code: two to four times its module, and modules that long do not compile in the memory
+// that workers have.
+inline constexpr std::uint64_t kCodeBytesMax = 1ULL << 30;
 inline constexpr std::uint32_t kTraceBytesMax = 64U << 10;
 
 }  // namespace bulkhead::wire

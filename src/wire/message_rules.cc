@@ -52,6 +52,14 @@ bool LegalTerminal(const Terminal& m) {
   return (m.limit != Terminal::Limit::kNone) == limited && m.reason.empty() == !refused;
 }
 
+// Code comes to a run only, and its place has to exist in a file.
+bool LegalCode(const Execute& m) {
+  if (m.code_bytes == 0) {
+    return m.code_offset == 0;
+  }
+  return m.mode == Mode::kRun && m.code_bytes <= kCodeBytesMax && m.code_offset <= kCodeBytesMax;
+}
+
 bool PrintableAscii(const std::string& text) {
   return std::all_of(text.begin(), text.end(),
                      [](char c) { return c == '\n' || (c >= 32 && c <= 126); });
@@ -70,7 +78,7 @@ std::string_view ProblemOf(const Execute& m) {
   const std::size_t total = TotalBytes(m.arguments) + TotalBytes(m.environment);
   const bool legal = m.remaining_ms > 0 && total <= kArgumentsTotalBytesMax &&
                      !HoldsNul(m.arguments) && !HoldsNul(m.environment) &&
-                     (m.mode == Mode::kRun || m.has_output);
+                     (m.mode == Mode::kRun || m.has_output) && LegalCode(m);
   return legal ? "" : "invalid-payload";
 }
 

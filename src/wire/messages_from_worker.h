@@ -89,6 +89,7 @@ struct Terminal {
     kForcedContainment = 10,
     kModuleRefused = 11,  // does not validate, link or convert; `reason` says which
     kLimitReached = 12,   // `limit` says which
+    kCodeRefused = 13,    // the engine does not take the code that came with Execute; nothing ran
   };
   enum class CompletedAs : std::uint8_t {
     kNone = 0,
@@ -170,7 +171,7 @@ struct Terminal {
   static constexpr wire::Kind kKind = wire::Kind::kTerminal;
 
   static void Fields(auto& a, auto& m) {
-    a.Field(m.kind, LastEnumerator<Kind>{Kind::kLimitReached});
+    a.Field(m.kind, LastEnumerator<Kind>{Kind::kCodeRefused});
     a.Field(m.completed_as, LastEnumerator<CompletedAs>{CompletedAs::kExitedWithThreadRejections});
     a.Field(m.rejections);
     a.Field(m.status);

@@ -182,6 +182,8 @@ TEST(OneShot, P3ExecuteKeepsEveryField) {
   EXPECT_EQ(got.mode, sent.mode);
   EXPECT_EQ(got.profile, sent.profile);
   EXPECT_EQ(got.module_bytes, sent.module_bytes);
+  EXPECT_EQ(got.code_bytes, sent.code_bytes);
+  EXPECT_EQ(got.code_offset, sent.code_offset);
   EXPECT_EQ(got.remaining_ms, sent.remaining_ms);
   EXPECT_EQ(got.fuel, sent.fuel);
   EXPECT_EQ(got.memory_bytes, sent.memory_bytes);
@@ -206,7 +208,6 @@ TEST(OneShot, P3ExecuteFlagsAreNotMixedUp) {
                                    &Execute::has_stderr, &Execute::has_output};
   for (const auto set : flags) {
     Execute sent = SampleExecute();
-    sent.mode = Mode::kRun;
     for (const auto flag : flags) {
       sent.*flag = flag == set;
     }
@@ -313,7 +314,7 @@ bool LegalBySpecification(const Terminal& m) {
 
 TEST(OneShot, P12OnlyLegalCombinationsMakeATerminal) {
   int legal = 0;
-  for (int kind = 0; kind <= 12; ++kind) {
+  for (int kind = 0; kind <= 13; ++kind) {
     for (int as = 0; as <= 4; ++as) {
       for (int bits = 0; bits < 16; ++bits) {
         Terminal m;
@@ -333,12 +334,12 @@ TEST(OneShot, P12OnlyLegalCombinationsMakeATerminal) {
     }
   }
   EXPECT_EQ(legal,
-            4 + 1 + 2 + 9);  // Completed, NonzeroExit, ChildFailure, one each of the nine others
+            4 + 1 + 2 + 10);  // Completed, NonzeroExit, ChildFailure, one each of the ten others
 }
 
 TEST(OneShot, P12EnumeratorsOutsideTheirRangeAreRefused) {
   const std::string body = EncodedBody(FromWorker(SampleTerminal()));
-  for (const int kind : {13, 14, 255}) {
+  for (const int kind : {14, 15, 255}) {
     std::string mutated = body;
     mutated[0] = static_cast<char>(kind);
     EXPECT_EQ(DecodeFromWorker(Kind::kTerminal, mutated).error().reason, "invalid-payload");
@@ -347,7 +348,7 @@ TEST(OneShot, P12EnumeratorsOutsideTheirRangeAreRefused) {
   mutated[1] = 5;  // CompletedAs
   EXPECT_EQ(DecodeFromWorker(Kind::kTerminal, mutated).error().reason, "invalid-payload");
   std::string execute = EncodedBody(ToWorker(SampleExecute()));
-  execute[0] = 2;  // Mode
+  execute[0] = 3;  // Mode
   EXPECT_EQ(DecodeToWorker(Kind::kExecute, execute).error().reason, "invalid-payload");
 }
 
@@ -367,15 +368,42 @@ TEST(OneShot, P13TracesArePrintableAndBounded) {
   }
 }
 
-TEST(Messages, ExecuteNeedsTimeAndAPlaceForConvertedText) {
+TEST(Messages, ExecuteNeedsTimeAndAPlaceForWhatIsMade) {
   Execute m = SampleExecute();
   m.remaining_ms = 0;
   EXPECT_EQ(RefusalOf(ToWorker(m)), "invalid-payload");
   m = SampleExecute();
   m.has_output = false;
-  EXPECT_EQ(RefusalOf(ToWorker(m)), "invalid-payload");
-  m.mode = Mode::kRun;
   EXPECT_EQ(RefusalOf(ToWorker(m)), "");
+  m.code_bytes = m.code_offset = 0;
+  for (const Mode mode : {Mode::kConvertText, Mode::kCompile}) {
+    m.mode = mode;
+    m.has_output = true;
+    EXPECT_EQ(std::get<Execute>(*DecodeToWorker(Kind::kExecute, EncodedBody(ToWorker(m)))).mode,
+              mode);
+    m.has_output = false;
+    EXPECT_EQ(RefusalOf(ToWorker(m)), "invalid-payload");
+  }
+}
+
+TEST(Messages, CodeComesToARunAndHasAPlace) {
+  Execute m = SampleExecute();
+  m.code_bytes = m.code_offset = kCodeBytesMax;
+  EXPECT_EQ(RefusalOf(ToWorker(m)), "");
+  for (const auto field : {&Execute::code_bytes, &Execute::code_offset}) {
+    Execute beyond = m;
+    ++(beyond.*field);
+    EXPECT_EQ(RefusalOf(ToWorker(beyond)), "invalid-payload");
+    EXPECT_EQ(DecodeToWorker(Kind::kExecute, ForgedBody(beyond)).error().reason, "invalid-payload");
+  }
+  m = SampleExecute();
+  m.code_bytes = 0;
+  EXPECT_EQ(RefusalOf(ToWorker(m)), "invalid-payload");
+  for (const Mode mode : {Mode::kConvertText, Mode::kCompile}) {
+    m = SampleExecute();
+    m.mode = mode;
+    EXPECT_EQ(RefusalOf(ToWorker(m)), "invalid-payload");
+  }
 }
 
 TEST(Messages, ArgumentsWithNulAreRefused) {

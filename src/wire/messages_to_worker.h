@@ -56,6 +56,7 @@ struct Hello {
 enum class Mode : std::uint8_t {
   kRun = 0,          // compile and run the module
   kConvertText = 1,  // translate WebAssembly text into the output descriptor; runs nothing
+  kCompile = 2,      // write the module's code into the output descriptor; runs nothing
 };
 
 enum class GuestProfile : std::uint8_t { kWasi = 0, kWasiThreads = 1, kSketch = 2 };
@@ -104,12 +105,14 @@ struct BlobLimits {
   }
 };
 
-// The work. Descriptors, in this order: module; then those of stdin, stdout, stderr, output that
-// are present.
+// The work. Descriptors, in this order: module; the code if there is any; then those of stdin,
+// stdout, stderr, output that are present.
 struct Execute {
   Mode mode = Mode::kRun;
   GuestProfile profile = GuestProfile::kWasi;
   std::uint64_t module_bytes = 0;
+  std::uint64_t code_bytes = 0;    // mode run: what mode compile wrote for this module; 0: compile
+  std::uint64_t code_offset = 0;   // where in its descriptor the code begins
   std::uint64_t remaining_ms = 0;  // until the deadline, at least 1
   std::uint64_t fuel = 0;          // 0: not metered
   std::uint64_t memory_bytes = 0;  // of all linear memories and tables
@@ -131,9 +134,11 @@ struct Execute {
   static constexpr Kind kKind = Kind::kExecute;
 
   static void Fields(auto& a, auto& m) {
-    a.Field(m.mode, LastEnumerator<Mode>{Mode::kConvertText});
+    a.Field(m.mode, LastEnumerator<Mode>{Mode::kCompile});
     a.Field(m.profile, LastEnumerator<GuestProfile>{GuestProfile::kSketch});
     a.Field(m.module_bytes);
+    a.Field(m.code_bytes);
+    a.Field(m.code_offset);
     a.Field(m.remaining_ms);
     a.Field(m.fuel);
     a.Field(m.memory_bytes);

@@ -77,13 +77,14 @@ class RunControl {
   std::optional<RunEnd> end_;
 };
 
-// One run's input. `module` stays mapped until the process ends.
+// One run's input. `module` and `code` stay mapped until the process ends.
 struct RunRequest {
   explicit RunRequest(GuestPhase phase) : guest_phase(std::move(phase)) {}
 
   wire::Execute execute;
   std::span<const std::uint8_t> module;
-  UniqueFd stdin_fd;  // each invalid unless Execute announces it
+  std::span<const std::uint8_t> code;  // of this module; empty: there is none
+  UniqueFd stdin_fd;                   // each invalid unless Execute announces it
   UniqueFd stdout_fd;
   UniqueFd stderr_fd;
   UniqueFd output;

