@@ -81,6 +81,10 @@ std::string Prototype(const Import& import) {
 std::string KindsOfHeader() {
   std::string text = "/* What operation_submit understands. */\ntypedef enum {\n";
   for (const OperationKind& kind : OperationKinds()) {
+    if (kind.last != kind.number) {  // nothing to call by name
+      text += fmt::format("  /* {}: {}, always refused */\n", NumberText(kind), kind.name);
+      continue;
+    }
     text += fmt::format("  {} = {},{}\n", ConstantName(kind.name), kind.number,
                         kind.available ? "" : " /* always refused */");
   }
@@ -118,8 +122,9 @@ std::string OperationsOfDocument() {
   std::string text =
       "| kind | name | arguments | result of submit / of poll |\n|---|---|---|---|\n";
   for (const OperationKind& kind : OperationKinds()) {
-    text += fmt::format("| {} | {} | {} | {} |\n", kind.number, kind.name, Cell(kind.arguments),
-                        kind.available ? Cell(kind.result) : "always refused: 0");
+    text +=
+        fmt::format("| {} | {} | {} | {} |\n", NumberText(kind), kind.name, Cell(kind.arguments),
+                    kind.available ? Cell(kind.result) : "always refused: 0");
   }
   text += "\n| status | name | meaning |\n|---|---|---|\n";
   for (const StatusByte& status : StatusBytes()) {
@@ -170,11 +175,9 @@ the memory meanwhile: what the host reads or stores is torn at most between byte
 
 ## Operations
 
-Kinds 20 to 29 and 35 to 48 are reserved and always refused.
-
 `operation_submit` starts one and gives a token; `operation_poll` consumes its result once it has
 ended; `operation_yield` waits for that. A token belongs to the thread that got it. Quotas refuse
-with 0; an unknown kind traps.
+with 0; a kind that is not in the table traps.
 
 {}
 ## Numbers
