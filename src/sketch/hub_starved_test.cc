@@ -76,7 +76,11 @@ TEST_F(StarvedTest, ACommitIsRejectedAndItsHandlesStayUsable) {
   OpenWithOutput({});
   const Token output = GetOutput();
   const Token blob = guest_->SealedBlob("in the end");
-  Starved([&] { EXPECT_EQ(Commit(blob, output), OperationStatus::kRejected); });
+  Starved([&] {
+    const Token commit = guest_->Start(Kind::kOutputCommit, blob, output);
+    ASSERT_NE(commit, 0u);
+    EXPECT_EQ(guest_->Status(commit), OperationStatus::kRejected) << "at once";
+  });
   EXPECT_EQ(hub_->Snapshot().commit_jobs, 0u);
   EXPECT_EQ(OutputContent(), kOldOutput) << "untouched";
   EXPECT_FALSE(hub_->output_facts().created);
