@@ -38,11 +38,13 @@ typedef enum {
   BH_VIEW_CLOSE = 17, /* always refused */
   BH_ABANDON_TRANSFER = 18,
   BH_ABANDON_BLOB = 19,
+  /* 20-29: encrypted-archives, always refused */
   BH_HASH_CREATE = 30,
   BH_HASH_UPDATE = 31,
   BH_HASH_FINALISE = 32,
   BH_ABANDON_HASH = 33,
   BH_ABANDON_HASH_OPERATION = 34,
+  /* 35-48: compiler-processes, always refused */
 } bh_kind;
 
 /* How an operation is, or ended. */
@@ -54,7 +56,7 @@ typedef enum {
   BH_TRAPPED = 4, /* a host function refused the guest's arguments for good */
   BH_OWNER_EXITED = 5, /* the thread that started it is gone */
   BH_CLOSED = 6, /* what it worked on was closed or sealed, or the run ended */
-  BH_REJECTED = 7, /* its conditions do not hold */
+  BH_REJECTED = 7, /* its conditions do not hold, or the system has no thread for it */
   BH_ERROR = 128, /* no such operation for this thread, or a bad destination */
 } bh_status;
 

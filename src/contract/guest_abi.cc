@@ -84,12 +84,14 @@ constexpr std::array kOperationKinds = {
     OperationKind{17, "view-close", "", "0", false},
     OperationKind{18, "abandon-transfer", "operation", "1; 0: refused", true},
     OperationKind{19, "abandon-blob", "blob", "1; 0: refused", true},
+    OperationKind{20, "encrypted-archives", "", "0", false, 29},
     OperationKind{30, "hash-create", "", "operation / hash (SHA-256)", true},
     OperationKind{31, "hash-update", "hash, bytes << 32 | address", "operation / 1", true},
     OperationKind{32, "hash-finalise", "hash, 32 << 32 | address", "1, the digest is stored; 0x80",
                   true},
     OperationKind{33, "abandon-hash", "hash", "1; 0: refused", true},
     OperationKind{34, "abandon-hash-operation", "operation", "1; 0: refused", true},
+    OperationKind{35, "compiler-processes", "", "0", false, 48},
 };
 
 constexpr std::array kStatusBytes = {
@@ -100,7 +102,7 @@ constexpr std::array kStatusBytes = {
     StatusByte{4, "trapped", "a host function refused the guest's arguments for good"},
     StatusByte{5, "owner-exited", "the thread that started it is gone"},
     StatusByte{6, "closed", "what it worked on was closed or sealed, or the run ended"},
-    StatusByte{7, "rejected", "its conditions do not hold"},
+    StatusByte{7, "rejected", "its conditions do not hold, or the system has no thread for it"},
     StatusByte{0x80, "error", "no such operation for this thread, or a bad destination"},
 };
 
@@ -169,6 +171,11 @@ std::span<const std::string_view> CustomSections() {
   return kCustomSections;
 }
 
+std::string NumberText(const OperationKind& kind) {
+  return kind.last == kind.number ? fmt::format("{}", kind.number)
+                                  : fmt::format("{}-{}", kind.number, kind.last);
+}
+
 std::string TypeText(std::string_view signature) {
   const std::size_t colon = signature.find(':');
   const std::string result = ValueTypes(signature.substr(colon + 1));
@@ -183,7 +190,7 @@ std::string ManifestText() {
                       kMemoryPagesMax);
   text += fmt::format("features {}\n", fmt::join(kTargetFeatures, " "));
   for (const OperationKind& kind : kOperationKinds) {
-    text += fmt::format("operation {} {}{}\n", kind.number, kind.name,
+    text += fmt::format("operation {} {}{}\n", NumberText(kind), kind.name,
                         kind.available ? "" : " unavailable");
   }
   for (const Import& import : kImports) {

@@ -75,14 +75,18 @@ struct Export {
 // The functions a module has to export beside its memory; nothing else may be exported.
 std::span<const Export> Exports();
 
+// A kind of operation_submit, or a family of kinds of a capability that no build has: their numbers
+// are taken, but nothing else about them is agreed on.
 struct OperationKind {
   std::int32_t number;
   std::string_view name;       // "blob-create"
   std::string_view arguments;  // "blob, bytes << 32 | address"
   std::string_view result;     // of submit / of poll
   bool available;              // false: refused, as a build without the capability does
+  std::int32_t last = number;  // of a family
 };
 
+// Every kind there is, in the order of the numbers. Any other traps.
 std::span<const OperationKind> OperationKinds();
 
 struct StatusByte {
@@ -109,6 +113,8 @@ std::span<const std::string_view> TargetFeatures();
 // names.
 std::span<const std::string_view> CustomSections();
 
+// "7", "20-29" for a family.
+std::string NumberText(const OperationKind& kind);
 // "iII:I" -> "(i32, i64, i64) -> i64".
 std::string TypeText(std::string_view signature);
 

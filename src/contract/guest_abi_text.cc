@@ -81,6 +81,10 @@ std::string Prototype(const Import& import) {
 std::string KindsOfHeader() {
   std::string text = "/* What operation_submit understands. */\ntypedef enum {\n";
   for (const OperationKind& kind : OperationKinds()) {
+    if (kind.last != kind.number) {  // nothing to call by name
+      text += fmt::format("  /* {}: {}, always refused */\n", NumberText(kind), kind.name);
+      continue;
+    }
     text += fmt::format("  {} = {},{}\n", ConstantName(kind.name), kind.number,
                         kind.available ? "" : " /* always refused */");
   }
@@ -118,8 +122,9 @@ std::string OperationsOfDocument() {
   std::string text =
       "| kind | name | arguments | result of submit / of poll |\n|---|---|---|---|\n";
   for (const OperationKind& kind : OperationKinds()) {
-    text += fmt::format("| {} | {} | {} | {} |\n", kind.number, kind.name, Cell(kind.arguments),
-                        kind.available ? Cell(kind.result) : "always refused: 0");
+    text +=
+        fmt::format("| {} | {} | {} | {} |\n", NumberText(kind), kind.name, Cell(kind.arguments),
+                    kind.available ? Cell(kind.result) : "always refused: 0");
   }
   text += "\n| status | name | meaning |\n|---|---|---|\n";
   for (const StatusByte& status : StatusBytes()) {
@@ -170,20 +175,64 @@ the memory meanwhile: what the host reads or stores is torn at most between byte
 
 ## Operations
 
-Kinds 20 to 29 and 35 to 48 are reserved and always refused.
-
 `operation_submit` starts one and gives a token; `operation_poll` consumes its result once it has
 ended; `operation_yield` waits for that. A token belongs to the thread that got it. Quotas refuse
-with 0; an unknown kind traps.
+with 0; a kind that is not in the table traps.
 
 {}
 ## Numbers
+
+{}
+## An example
+
+A whole sketch without the [kit](../guest/README.md), which would save its author most of this; from
+the top of the source tree:
 
 {}
 ## The manifest
 
 ```text
 {}```
+)";
+
+// As the document has it. A test runs it.
+constexpr std::string_view kExample = R"(```sh test clang-14 wasm-ld-19
+cat > hello.c <<'EOF'
+#include "bulkhead_guest_abi.h"
+
+#define EXPORT(name) __attribute__((export_name(name)))
+
+/* The result of an operation, once it has ended. */
+static int64_t result(int64_t operation) {
+  bh_operation_yield(operation);
+  return (int64_t)bh_packed_value(bh_operation_poll(operation));
+}
+
+EXPORT("_start") void start(void) {
+  static const char text[] = "Hello from a sketch\n";
+  const int64_t blob = result(bh_operation_submit(BH_BLOB_CREATE, 0, 0));
+  bh_stream_write(blob, (int32_t)(intptr_t)text, sizeof text - 1);
+  result(bh_operation_submit(BH_BLOB_SEAL, blob, 0));
+  const int64_t output = bh_operation_submit(BH_OUTPUT_GRANT, 0, 0);
+  result(bh_operation_submit(BH_OUTPUT_COMMIT, blob, output));
+}
+
+EXPORT("__main_void") int32_t main_void(void) { return 0; }
+EXPORT("wasi_thread_start") void thread_start(int32_t thread, int32_t argument) {}
+EXPORT("bulkhead-run") int32_t run(void) { return 0; }
+EOF
+clang-14 --target=wasm32-unknown-unknown -matomics -mbulk-memory -O2 -Iguest/include -c hello.c
+wasm-ld-19 --no-entry --shared-memory --import-memory --export-memory \
+  --initial-memory=$((17 * 65536)) --max-memory=$((16384 * 65536)) hello.o -o linked.wasm
+bulkhead guest-pack linked.wasm --output hello.wasm
+bulkhead run hello.wasm --output hello.txt
+cat hello.txt
+```
+
+```text test
+bulkhead: completed in ...
+Hello from a sketch
+```
 )";
 
 }  // namespace
@@ -211,7 +260,7 @@ std::string GuestDocument() {
                      kMemoryPagesMax, kMemoryExport, exports, kManifestSection, kFeaturesSection,
                      fmt::join(TargetFeatures(), ", "), fmt::join(CustomSections(), ", "),
                      kCustomSectionBytesMax, FunctionsOfDocument(), OperationsOfDocument(),
-                     NumbersOfDocument(), ManifestText());
+                     NumbersOfDocument(), kExample, ManifestText());
 }
 
 }  // namespace bulkhead::contract

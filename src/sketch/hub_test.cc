@@ -28,6 +28,7 @@ TEST_F(HubTest, AbsentCapabilitiesAnswerRefused) {
     }
     EXPECT_EQ(hub_->Submit(kRootOwner, kind, 1, 1, guest_->memory()), kRefused) << kind;
   }
+  EXPECT_EQ(guest_->Poll(kRefused), kPackedError) << "which is no operation";
   EXPECT_EQ(guest_->Submit(Kind::kOutputGrant), kRefused) << "no output was granted";
 }
 

@@ -71,7 +71,8 @@ def main():
                                found(r"a\.Field\(m\.(\w+)", *messages)),
                 *missing_names(docs / "operations.md", operations),
                 *missing_tests(docs / "containment.md", root)]
-    for document in [*root.glob("*.md"), *docs.rglob("*.md"), *src.glob("*/README.md")]:
+    for document in [*root.glob("*.md"), *docs.rglob("*.md"), *src.glob("*/README.md"),
+                     root / "guest" / "README.md"]:
         problems += dead_links(document)
     for problem in problems:
         print(problem)

@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
 """Keeps the documents true: runs their examples and compiles their C++.
 
-    run_examples.py --bin DIR --include DIR --compiler PROGRAM --scratch DIR DOCUMENT...
+    run_examples.py --source DIR --bin DIR --compiler PROGRAM --scratch DIR DOCUMENT...
 
---bin has the built programs, --include the public headers, in --scratch temporary folders are made.
+--source is the source tree, --bin has the built programs, in --scratch temporary folders are made.
 
 In a document these fenced blocks are examples; the words after ``` say so:
 
     sh test [NEEDED...]   executed by bash in a folder that the blocks of one document share, with
-                          the build's programs first on PATH. It has to succeed. A NEEDED program
-                          that the machine lacks skips the block, and then the whole test counts
-                          as skipped, with the block and the program named.
+                          the build's programs first on PATH. The folder passes for the top of the
+                          source tree: guest/ is there. It has to succeed. A NEEDED program that
+                          the machine lacks skips the block, and then the whole test counts as
+                          skipped, with the block and the program named.
     text test             what the block before has printed, stdout and stderr together; "..."
                           stands for any text
     c++                   a whole translation unit; has to compile against the public headers
@@ -78,6 +79,7 @@ class Examples:
 
     def run_document(self, document):
         with tempfile.TemporaryDirectory(prefix="docs-", dir=self.options.scratch) as folder:
+            (pathlib.Path(folder) / "guest").symlink_to(self.options.source / "guest")
             printed = None
             for block in fenced_blocks(document):
                 if block.words[:2] == ["sh", "test"]:
@@ -115,7 +117,7 @@ class Examples:
         source = pathlib.Path(folder) / f"line{block.line}.cc"
         source.write_text(block.text, encoding="utf-8")
         command = [self.options.compiler, "-std=c++20", "-Wall", "-Wextra", "-Werror",
-                   "-fsyntax-only", f"-I{self.options.include}", str(source)]
+                   "-fsyntax-only", f"-I{self.options.source / 'include'}", str(source)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         return None if done.returncode == 0 else f"does not compile:\n{indented(done.stderr)}"
 
@@ -133,13 +135,14 @@ def mismatch(expected, printed):
 
 def main():
     parser = argparse.ArgumentParser()
+    parser.add_argument("--source", type=pathlib.Path, required=True)
     parser.add_argument("--bin", type=pathlib.Path, required=True)
-    parser.add_argument("--include", type=pathlib.Path, required=True)
     parser.add_argument("--compiler", required=True)
     parser.add_argument("--scratch", type=pathlib.Path, required=True)
     parser.add_argument("documents", type=pathlib.Path, nargs="+")
     options = parser.parse_args()
-    options.bin = options.bin.resolve()  # examples run elsewhere
+    options.source = options.source.resolve()  # examples run elsewhere
+    options.bin = options.bin.resolve()
     examples = Examples(options)
     for document in options.documents:
         examples.run_document(document)

@@ -158,6 +158,20 @@ TEST_F(OneShot, SketchRejectedThreadsAreCounted) {
   EXPECT_EQ(report.outcome.rejections.capacity, 1U);
 }
 
+TEST_F(OneShot, SketchThreadsTheSystemDoesNotGiveAreCounted) {
+  RunRequest request = SketchRequest();
+  request.worker.executable = WorkerPath("has_room_for_one_stack");
+  request.worker.check_build_id = false;
+  request.limits.stack_bytes = 64U << 20;
+  const SketchParts parts = {.start =
+                                 "(if (i32.ne (call $threadspawn (i32.const 0)) (i32.const -1))"
+                                 "  (then (call $proc_exit (i32.const 7))))"};
+  const RunReport report = Run(Sketch(parts), request);
+  ExpectOutcome(report, "worker-completed", kClean);
+  EXPECT_EQ(report.outcome.completed_as, CompletedAs::kStartedWithThreadRejections);
+  EXPECT_EQ(report.outcome.rejections.capacity, 1U);
+}
+
 TEST_F(OneShot, SketchLimitsAreChecked) {
   RunRequest request = SketchRequest();
   request.sketch.fuel_total = 1;
