@@ -72,7 +72,7 @@ class Run {
   StageClock stages_;
 };
 
-// Decision table A, then table B, then table C (docs/outcomes.md).
+// Decision tables A, D, B and C in this order (docs/outcomes.md).
 RunReport Run::Execute() {
   Enter(bulkhead::Stage::kLaunch);
   if (AdmitRun() && Stage() && PrepareWorker() && ObtainCode() && Launch(preparation_)) {
@@ -193,6 +193,7 @@ bool Run::CompileCode() {
   if (!report_.outcome.completed()) {
     return false;
   }
+  stages_.Enter(bulkhead::Stage::kCompile, runtime_.clock.Now());  // storing is a part of it
   const auto code = TakeCode(*std::move(work), CodeBytesMax(request));
   if (!code) {
     return End(OutcomeCode::kWorkerProtocol, code.error().message);
@@ -222,7 +223,8 @@ bool Run::RenewCode() {
 // The run has its code whether this works or not.
 void Run::StoreCode(const codecache::Code& code) {
   if (Status stored = store_->Put(key_, code); !stored) {
-    report_.code.problem = stored.error().message;
+    report_.code.problem += report_.code.problem.empty() ? "" : "; ";
+    report_.code.problem += stored.error().message;
     return;
   }
   report_.code.stored = true;
