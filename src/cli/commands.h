@@ -13,6 +13,7 @@ int CmdRun(const RunOptions& options);
 int CmdInspect(const InspectOptions& options);
 int CmdGuestPack(const GuestPackOptions& options);
 int CmdDoctor(const DoctorOptions& options);
+int CmdAudit(const AuditOptions& options);
 int CmdVersion(const VersionOptions& options);
 int CmdHelp(const HelpOptions& options);
 int CmdGenerate(const GenerateOptions& options);

@@ -4,6 +4,8 @@
 
 #include <bulkhead/result.h>
 
+#include <sys/types.h>
+
 #include <span>
 #include <string>
 #include <string_view>
@@ -28,6 +30,11 @@ struct DoctorOptions {
   bool json = false;
 };
 
+struct AuditOptions {
+  pid_t pid = 0;
+  bool json = false;
+};
+
 struct VersionOptions {
   bool json = false;
 };
@@ -42,7 +49,7 @@ struct GenerateOptions {
 };
 
 using Command = std::variant<RunOptions, InspectOptions, GuestPackOptions, DoctorOptions,
-                             VersionOptions, HelpOptions, GenerateOptions>;
+                             AuditOptions, VersionOptions, HelpOptions, GenerateOptions>;
 
 // `words` without the program name.
 Result<Command> ParseOptions(std::span<const std::string_view> words);
