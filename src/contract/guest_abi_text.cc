@@ -198,7 +198,7 @@ the top of the source tree:
 // As the document has it. A test runs it.
 constexpr std::string_view kExample = R"(```sh test clang-14 wasm-ld-19
 cat > hello.c <<'EOF'
-#include "bulkhead_guest_abi.h"
+#include <bulkhead_guest_abi.h>
 
 #define EXPORT(name) __attribute__((export_name(name)))
 
