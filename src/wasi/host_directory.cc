@@ -74,7 +74,8 @@ Answer<Filestat> HostDirectory::Stat() {
 
 Answer<void> HostDirectory::SetTimes(const FileTimes& times) {
   BH_WASI_TRY(RequireWritable());
-  return SetHostTimes(dir_.borrow(), times);
+  const std::lock_guard lock(listing_mutex_);
+  return SetHostTimes(BH_WASI_TRY(Listing()), times);
 }
 
 Answer<void> HostDirectory::Sync(bool data_only) {
@@ -129,9 +130,17 @@ Answer<Filestat> HostDirectory::StatPath(const std::string& path, bool follow) {
 Answer<void> HostDirectory::SetPathTimes(const std::string& path, bool follow,
                                          const FileTimes& times) {
   BH_WASI_TRY(RequireWritable());
-  const UniqueFd fd =
-      BH_WASI_TRY(OpenBeneath(dir_.borrow(), path, O_PATH | (follow ? 0 : O_NOFOLLOW)));
-  return SetHostTimes(fd.borrow(), times);
+  if (!follow && BH_WASI_TRY(StatPath(path, false)).filetype == FileType::kSymbolicLink) {
+    // A link cannot be opened, and the call that needs no descriptor is refused to the worker: it
+    // would reach whatever the user owns.
+    return Refuse(Errno::kNotsup);
+  }
+  const int flags = follow ? 0 : O_NOFOLLOW;
+  Answer<UniqueFd> fd = OpenBeneath(dir_.borrow(), path, O_RDONLY | flags);
+  if (!fd && fd.error().error == Errno::kAcces) {
+    fd = OpenBeneath(dir_.borrow(), path, O_WRONLY | flags);
+  }
+  return SetHostTimes(BH_WASI_TRY(std::move(fd)).borrow(), times);
 }
 
 Answer<std::string> HostDirectory::ReadLink(const std::string& path) {

@@ -52,7 +52,7 @@ Filestat ToFilestat(const struct stat& host) {
 
 Answer<void> SetHostTimes(BorrowedFd fd, const FileTimes& times) {
   const std::array<timespec, 2> values = {times.access, times.modification};
-  if (utimensat(fd.get(), "", values.data(), AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW) != 0) {
+  if (futimens(fd.get(), values.data()) != 0) {
     return RefuseHost();
   }
   return {};

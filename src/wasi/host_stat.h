@@ -1,5 +1,5 @@
 // Metadata of host objects in the guest's form. One system call each, all of them on descriptors
-// only: O_PATH ones are welcome.
+// only: O_PATH ones are welcome where they are read.
 #pragma once
 
 #include <sys/stat.h>

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "base/errno_error.h"
@@ -34,6 +35,15 @@ Status SetProcessAttribute(int option, unsigned long value, std::string_view mec
     return Fail(std::move(error));
   }
   return {};
+}
+
+DirectoryUse UseOf(const std::vector<DirectoryGrant>& directories) {
+  if (directories.empty()) {
+    return DirectoryUse::kNone;
+  }
+  const bool any_writable = std::any_of(directories.begin(), directories.end(),
+                                        [](const DirectoryGrant& grant) { return grant.writable; });
+  return any_writable ? DirectoryUse::kWritable : DirectoryUse::kReadOnly;
 }
 
 Result<int> RestrictFiles(const std::vector<DirectoryGrant>& directories) {
@@ -82,9 +92,9 @@ Result<LockedDown> LockDown(LockdownRequest request) {
     request.directories.push_back({std::move(scratch), "/tmp", true});
     mechanisms.emplace_back("scratch");
   }
-  const bool with_directories = !request.directories.empty();
+  const DirectoryUse directories = UseOf(request.directories);
   request.limits.descriptors_max =
-      with_directories ? kDescriptorsWithDirectoriesMax : kDescriptorsMax;
+      directories == DirectoryUse::kNone ? kDescriptorsMax : kDescriptorsWithDirectoriesMax;
   GuestPhase guest_phase(BH_TRY(MemoryMeter::Open()), request.sandbox);
   BH_TRY(ApplyResourceLimits(request.limits));
   mechanisms.emplace_back("rlimits");
@@ -97,7 +107,7 @@ Result<LockedDown> LockDown(LockdownRequest request) {
   BH_TRY(SetProcessAttribute(PR_SET_DUMPABLE, 0, "not-dumpable"));
   mechanisms.emplace_back("not-dumpable");
   if (request.sandbox) {
-    BH_TRY(InstallFilter(BuildFilter(LockdownFilter(with_directories))));
+    BH_TRY(InstallFilter(BuildFilter(LockdownFilter(directories))));
     mechanisms.emplace_back("seccomp");
   }
   return LockedDown{std::move(mechanisms), std::move(request.directories), std::move(guest_phase)};

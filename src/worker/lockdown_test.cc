@@ -222,7 +222,10 @@ class LockdownFiles : public testing::Test {
   int Open(bool writable, const std::string& path, int flags) const {
     const std::string full = path_ / path;
     const int status = InLockedDownChild(Granting(writable), [&](const LockedDown&) {
-      return ErrnoOf(open(full.c_str(), flags | O_CLOEXEC, 0600));
+      open_how how{};
+      how.flags = static_cast<unsigned>(flags | O_CLOEXEC);
+      how.mode = (flags & O_CREAT) != 0 ? 0600 : 0;
+      return ErrnoOf(syscall(SYS_openat2, AT_FDCWD, full.c_str(), &how, sizeof how));
     });
     EXPECT_TRUE(WIFEXITED(status)) << status;
     return WEXITSTATUS(status);

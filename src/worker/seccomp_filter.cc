@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <cstddef>
+#include <utility>
 
 #include "base/errno_error.h"
 #include "worker/bpf_assembler.h"
@@ -60,12 +61,16 @@ void Require(const ArgumentTest& test, pid_t own_process, Verdict failed, BpfAss
     case ArgumentTest::Kind::kOwnProcess:
       block.IfNotEqual(static_cast<std::uint32_t>(own_process), fail);
       return;
+    case ArgumentTest::Kind::kNull:
+      block.IfNotEqual(0, fail);
+      block.Load(LowWordOffset(test.argument) + sizeof(std::uint32_t));
+      block.IfNotEqual(0, fail);
+      return;
   }
 }
 
-std::vector<SyscallRule> Joined(std::vector<SyscallRule> first, std::vector<SyscallRule> second) {
-  first.insert(first.end(), second.begin(), second.end());
-  return first;
+void Append(std::vector<SyscallRule>& rules, const std::vector<SyscallRule>& more) {
+  rules.insert(rules.end(), more.begin(), more.end());
 }
 
 }  // namespace
@@ -105,10 +110,15 @@ Status InstallFilter(const std::vector<sock_filter>& program) {
   return {};
 }
 
-FilterSpec LockdownFilter(bool with_directories) {
-  // A number's first rule counts, so that the wider table wins.
-  return {with_directories ? Joined(DirectoryRules(), BaseRules()) : BaseRules(),
-          Verdict::kNotImplemented, getpid()};
+FilterSpec LockdownFilter(DirectoryUse directories) {
+  std::vector<SyscallRule> rules = BaseRules();
+  if (directories != DirectoryUse::kNone) {
+    Append(rules, DirectoryRules());
+  }
+  if (directories == DirectoryUse::kWritable) {
+    Append(rules, WritableDirectoryRules());
+  }
+  return {std::move(rules), Verdict::kNotImplemented, getpid()};
 }
 
 FilterSpec GuestPhaseFilter() {

@@ -7,6 +7,7 @@
 #include <linux/filter.h>
 #include <sys/types.h>
 
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -26,8 +27,10 @@ std::vector<sock_filter> BuildFilter(const FilterSpec& spec);
 // kLaunch with reason "seccomp" and the errno. The process must have no_new_privs.
 Status InstallFilter(const std::vector<sock_filter>& program);
 
+enum class DirectoryUse : std::uint8_t { kNone, kReadOnly, kWritable };
+
 // The two filters of a worker's life.
-FilterSpec LockdownFilter(bool with_directories);
+FilterSpec LockdownFilter(DirectoryUse directories);
 FilterSpec GuestPhaseFilter();
 
 }  // namespace bulkhead::worker

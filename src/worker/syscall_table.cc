@@ -25,6 +25,8 @@ constexpr std::uint32_t kThreadFlags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE
 const std::vector<std::uint32_t> kFcntlCommands = {F_GETFD, F_SETFD,         F_GETFL,
                                                    F_SETFL, F_DUPFD_CLOEXEC, F_GET_SEALS};
 
+constexpr std::uint32_t kSignBit = 1U << 31;
+
 SyscallRule AllowIf(int number, std::vector<ArgumentTest> tests, Verdict otherwise) {
   return {number, Verdict::kAllow, std::move(tests), otherwise};
 }
@@ -72,26 +74,30 @@ std::vector<SyscallRule> BaseRules() {
   std::vector<SyscallRule> rules;
   Add(rules, Verdict::kAllow,
       {// memory and threads
-       SYS_futex, SYS_munmap, SYS_mremap, SYS_madvise, SYS_brk, SYS_sched_yield,
-       SYS_sched_getaffinity, SYS_rseq, SYS_set_robust_list, SYS_gettid, SYS_getpid, SYS_exit,
-       SYS_exit_group,
+       SYS_futex, SYS_munmap, SYS_mremap, SYS_madvise, SYS_brk, SYS_sched_yield, SYS_rseq,
+       SYS_set_robust_list, SYS_gettid, SYS_getpid, SYS_exit, SYS_exit_group,
        // signals of its own: a trap of the guest may arrive as one
        SYS_rt_sigaction, SYS_rt_sigprocmask, SYS_rt_sigreturn, SYS_sigaltstack, SYS_restart_syscall,
-       // time and randomness
-       SYS_clock_gettime, SYS_clock_getres, SYS_clock_nanosleep, SYS_getrandom,
+       SYS_getrandom,
        // descriptors it holds
        SYS_read, SYS_write, SYS_readv, SYS_writev, SYS_pread64, SYS_pwrite64, SYS_preadv,
        SYS_pwritev, SYS_lseek, SYS_close, SYS_fstat, SYS_ftruncate, SYS_fallocate, SYS_fadvise64,
        SYS_fsync, SYS_fdatasync, SYS_poll, SYS_ppoll, SYS_eventfd2, SYS_recvmsg, SYS_sendmsg,
        SYS_shutdown});
   rules.push_back(AllowIf(SYS_clone, {OneOf(0, {kThreadFlags})}, Verdict::kKill));
-  // Its flags lie in memory, where a filter cannot see them; glibc then uses clone.
-  Add(rules, Verdict::kNotImplemented, {SYS_clone3});
+  // clone3 has its flags in memory, where a filter cannot see them. It is not listed: glibc then
+  // uses clone.
   // Code is mapped writable, filled and then made executable: never both, and never executable from
   // the start.
   rules.push_back(AllowIf(SYS_mmap, {{Kind::kNoBitOf, 2, PROT_EXEC, {}}}, Verdict::kKill));
   rules.push_back(
       AllowIf(SYS_mprotect, {{Kind::kNotAllOf, 2, PROT_WRITE | PROT_EXEC, {}}}, Verdict::kKill));
+  // A negative number is the processor time of another process, or a device.
+  for (const int number : {SYS_clock_gettime, SYS_clock_getres, SYS_clock_nanosleep}) {
+    rules.push_back(AllowIf(number, {{Kind::kNoBitOf, 0, kSignBit, {}}}, Verdict::kNotImplemented));
+  }
+  // Only of the calling thread: another number would tell which processes exist.
+  rules.push_back(AllowIf(SYS_sched_getaffinity, {OneOf(0, {0})}, Verdict::kNotImplemented));
   rules.push_back(AllowIf(SYS_fcntl, {OneOf(1, kFcntlCommands)}, Verdict::kNotImplemented));
   // abort(3) signals its own thread.
   rules.push_back(AllowIf(SYS_tgkill, {{Kind::kOwnProcess, 0, 0, {}}}, Verdict::kKill));
@@ -105,10 +111,15 @@ std::vector<SyscallRule> BaseRules() {
 
 std::vector<SyscallRule> DirectoryRules() {
   std::vector<SyscallRule> rules;
-  Add(rules, Verdict::kAllow,
-      {SYS_openat2, SYS_openat, SYS_newfstatat, SYS_statx, SYS_getdents64, SYS_mkdirat,
-       SYS_unlinkat, SYS_renameat, SYS_renameat2, SYS_linkat, SYS_symlinkat, SYS_readlinkat,
-       SYS_utimensat});
+  Add(rules, Verdict::kAllow, {SYS_openat2, SYS_getdents64, SYS_readlinkat});
+  return rules;
+}
+
+std::vector<SyscallRule> WritableDirectoryRules() {
+  std::vector<SyscallRule> rules;
+  Add(rules, Verdict::kAllow, {SYS_mkdirat, SYS_unlinkat, SYS_renameat, SYS_linkat, SYS_symlinkat});
+  // Of an open file: by path it would reach whatever the user owns.
+  rules.push_back(AllowIf(SYS_utimensat, {{Kind::kNull, 1, 0, {}}}, Verdict::kNotImplemented));
   return rules;
 }
 

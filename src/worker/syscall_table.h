@@ -15,8 +15,8 @@ enum class Verdict : std::uint8_t {
   kKill,  // SIGSYS to the whole process: only code that has been taken over makes this call
 };
 
-// A condition on one argument. The kernel reads the arguments concerned as 32-bit values or as
-// flags below bit 32, so the low word decides.
+// A condition on one argument. But for kNull the kernel reads the arguments concerned as 32-bit
+// values or as flags below bit 32, so the low word decides.
 struct ArgumentTest {
   enum class Kind : std::uint8_t {
     kNone,        // always true
@@ -24,6 +24,7 @@ struct ArgumentTest {
     kNoBitOf,     // shares no bit with `mask`
     kNotAllOf,    // does not have all bits of `mask`
     kOwnProcess,  // is this process's id
+    kNull,        // is a null pointer: all 64 bits
   };
 
   Kind kind = Kind::kNone;
@@ -42,9 +43,11 @@ struct SyscallRule {
 
 // From lock-down on. A number that stands in no table gets kNotImplemented.
 std::vector<SyscallRule> BaseRules();
-// As well, if the guest may use directories: calls that take paths. Landlock bounds what they
-// reach.
+// As well, if the guest may read directories, resp. write some: calls that take paths, where
+// Landlock bounds what they reach. What Landlock does not watch (times, modes, owners, attributes)
+// is done by descriptor, or not at all.
 std::vector<SyscallRule> DirectoryRules();
+std::vector<SyscallRule> WritableDirectoryRules();
 // On top, once the guest's code is compiled; a number not named here stays as the tables above have
 // it.
 std::vector<SyscallRule> GuestPhaseRules();
