@@ -27,7 +27,9 @@ readonly RUN_PACKAGES=(
   libexpected-dev libfmt-dev libcli11-dev nlohmann-json3-dev libssl-dev
   clang-14 lld-14 wasi-libc libclang-rt-14-dev-wasm32
 )
-readonly TEST_PACKAGES=(git libgtest-dev wabt clang-format-19 clang-tidy-19 lld-19 groff zsh fish)
+readonly TEST_PACKAGES=(
+  git libgtest-dev wabt musl-tools clang-format-19 clang-tidy-19 lld-19 groff zsh fish
+)
 readonly BENCH_PACKAGES=(libbenchmark-dev)
 readonly CLANG_PACKAGES=(clang-19 libclang-rt-19-dev)
 

@@ -165,14 +165,18 @@ void Append(std::vector<Conditional>& rows, std::vector<Conditional> more) {
 }
 
 void AddProcessRows(std::vector<Conditional>& rows, std::uint64_t own) {
-  Append(rows, SameInAll(kAllow, {Call(SYS_clone, {kThread}), Call(SYS_tgkill, {own, own, SIGABRT}),
-                                  Call(SYS_sched_getaffinity, {0, 128, kOddWord})}));
+  Append(rows,
+         SameInAll(kAllow, {Call(SYS_clone, {kThread}), Call(SYS_clone, {kThread | CLONE_DETACHED}),
+                            Call(SYS_tgkill, {own, own, SIGABRT}),
+                            Call(SYS_sched_getaffinity, {0, 128, kOddWord})}));
   // One flag more or less, a namespace, a plain fork, a vfork.
   std::vector<seccomp_data> deadly = {
       Call(SYS_clone), Call(SYS_clone, {SIGCHLD}), Call(SYS_clone, {kThread | CLONE_NEWUSER}),
       Call(SYS_clone, {CLONE_VM | CLONE_VFORK | SIGCHLD}), Call(SYS_clone, {kOddWord})};
   for (std::uint64_t flag = 1; flag < kAboveLowWord; flag <<= 1) {
-    deadly.push_back(Call(SYS_clone, {kThread ^ flag}));
+    if (flag != CLONE_DETACHED) {
+      deadly.push_back(Call(SYS_clone, {kThread ^ flag}));
+    }
   }
   for (const std::uint64_t other :
        {std::uint64_t{0}, std::uint64_t{1}, own + 1, ~std::uint64_t{0}}) {

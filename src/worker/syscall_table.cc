@@ -16,7 +16,8 @@ namespace {
 
 using Kind = ArgumentTest::Kind;
 
-// Exactly what glibc passes for a thread; anything else would be a process.
+// Exactly what C libraries pass for a thread; anything else would be a process. CLONE_DETACHED,
+// which the kernel ignores, is what musl adds.
 constexpr std::uint32_t kThreadFlags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND |
                                        CLONE_THREAD | CLONE_SYSVSEM | CLONE_SETTLS |
                                        CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID;
@@ -84,7 +85,8 @@ std::vector<SyscallRule> BaseRules() {
        SYS_pwritev, SYS_lseek, SYS_close, SYS_fstat, SYS_ftruncate, SYS_fallocate, SYS_fadvise64,
        SYS_fsync, SYS_fdatasync, SYS_poll, SYS_ppoll, SYS_eventfd2, SYS_recvmsg, SYS_sendmsg,
        SYS_shutdown});
-  rules.push_back(AllowIf(SYS_clone, {OneOf(0, {kThreadFlags})}, Verdict::kKill));
+  rules.push_back(AllowIf(SYS_clone, {OneOf(0, {kThreadFlags, kThreadFlags | CLONE_DETACHED})},
+                          Verdict::kKill));
   // clone3 has its flags in memory, where a filter cannot see them. It is not listed: glibc then
   // uses clone.
   // Code is mapped writable, filled and then made executable: never both, and never executable from
