@@ -14,6 +14,7 @@ int CmdInspect(const InspectOptions& options);
 int CmdGuestPack(const GuestPackOptions& options);
 int CmdCache(const CacheOptions& options);
 int CmdDoctor(const DoctorOptions& options);
+int CmdAudit(const AuditOptions& options);
 int CmdVersion(const VersionOptions& options);
 int CmdHelp(const HelpOptions& options);
 int CmdGenerate(const GenerateOptions& options);

@@ -23,6 +23,8 @@ struct Dispatch {
 
   int operator()(const DoctorOptions& options) const { return CmdDoctor(options); }
 
+  int operator()(const AuditOptions& options) const { return CmdAudit(options); }
+
   int operator()(const VersionOptions& options) const { return CmdVersion(options); }
 
   int operator()(const HelpOptions& options) const { return CmdHelp(options); }

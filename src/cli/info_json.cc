@@ -99,6 +99,22 @@ std::string CacheSweepJson(const std::string& directory, const CodeCacheSweep& s
                    {"problems", sweep.problems}});
 }
 
+std::string AuditJson(const Audit& audit) {
+  Json findings = Json::array();
+  for (const AuditFinding& finding : audit.findings) {
+    findings.push_back(Json{{"mechanism", finding.mechanism},
+                            {"state", AuditStateName(finding.state)},
+                            {"promised", finding.promised},
+                            {"finding", finding.finding},
+                            {"meaning", finding.meaning}});
+  }
+  return Dump(Json{{"schema", "bulkhead.audit/1"},
+                   {"pid", audit.pid},
+                   {"program", audit.program},
+                   {"holds", audit.holds()},
+                   {"findings", std::move(findings)}});
+}
+
 std::string VersionJson(const VersionInfo& info) {
   return Dump(Json{{"schema", "bulkhead.version/1"},
                    {"version", info.version},

@@ -240,6 +240,11 @@ constexpr std::array kDoctorExamples{
     Example{"bulkhead doctor", "what is missing on this machine, and how to fix it"},
 };
 
+constexpr std::array kAuditExamples{
+    Example{"bulkhead audit 4711", "what holds the worker with this process id"},
+    Example{"bulkhead audit 4711 --json", "the same for programs"},
+};
+
 constexpr std::array kVersionExamples{
     Example{"bulkhead version --json", "version, build, protocol and engine for programs"},
 };
@@ -299,6 +304,19 @@ constexpr std::array kCommands{
                     "in the default containment. Exits with 0 if that works and 1 if not.",
                 .options = kJsonCommandOptions,
                 .examples = kDoctorExamples},
+    CommandSpec{.name = "audit",
+                .synopsis = "[OPTION]... PID",
+                .summary = "say what holds a live worker, as seen from outside",
+                .description =
+                    "Prints one line for each mechanism that a worker is meant to have: ok, weaker "
+                    "with what that means, or unknown with the reason; nothing is guessed. Root "
+                    "sees everything but Landlock, others what /proc shows them. PID is in the "
+                    "report, and in the lines of --status-fd. Exits with 0 if nothing is weaker "
+                    "than the level default promises on every machine, 1 if something is, 127 if "
+                    "there is no such process.",
+                .takes_process = true,
+                .options = kJsonCommandOptions,
+                .examples = kAuditExamples},
     CommandSpec{.name = "version",
                 .synopsis = "[OPTION]...",
                 .summary = "print the version, the build, the protocol and the engine",

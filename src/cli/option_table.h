@@ -39,10 +39,13 @@ struct CommandSpec {
   std::string_view summary = {};   // one line, lower case, no full stop
   std::string_view description = {};
   bool takes_module = false;
+  bool takes_process = false;
   std::span<const std::string_view> actions = {};  // its operand is one of these words
   bool takes_arguments = false;                    // words after "--"
   std::span<const OptionSpec> options = {};
   std::span<const Example> examples = {};
+
+  constexpr bool takes_operand() const { return takes_module || takes_process || !actions.empty(); }
 };
 
 // NOLINTEND(readability-redundant-member-init)

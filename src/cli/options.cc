@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <utility>
 #include <vector>
 
@@ -118,7 +119,7 @@ Result<RawOptions> ParseWithCli11(const CommandSpec& command, Words words) {
     return word == "-" || !word.starts_with('-');
   };
   if (const auto operand = std::find_if(left_over.begin(), left_over.end(), is_operand);
-      (command.takes_module || !command.actions.empty()) && operand != left_over.end()) {
+      command.takes_operand() && operand != left_over.end()) {
     raw.operands.push_back(std::move(*operand));
     left_over.erase(operand);
   }
@@ -198,6 +199,16 @@ Result<CacheOptions> MakeCacheOptions(const RawOptions& raw) {
   return options;
 }
 
+Result<pid_t> ParsePid(std::string_view word) {
+  pid_t pid = 0;
+  const char* const end = word.data() + word.size();
+  const auto parsed = std::from_chars(word.data(), end, pid);
+  if (parsed.ec != std::errc() || parsed.ptr != end || pid <= 0) {
+    return Usage(fmt::format("{} is no process id", Shown(word)));
+  }
+  return pid;
+}
+
 Result<Command> MakeCommand(const CommandSpec& command, const RawOptions& raw) {
   if (raw.Has("--help")) {
     return HelpOptions{&command};
@@ -208,6 +219,10 @@ Result<Command> MakeCommand(const CommandSpec& command, const RawOptions& raw) {
   }
   if (!command.actions.empty()) {
     BH_TRY(CheckAction(command, raw));
+  }
+  if (command.takes_process && raw.operands.empty()) {
+    return Usage(fmt::format("{} needs a process: bulkhead {} {}", command.name, command.name,
+                             command.synopsis));
   }
   const bool json = raw.Has("--json");
   if (command.name == "run") {
@@ -228,6 +243,9 @@ Result<Command> MakeCommand(const CommandSpec& command, const RawOptions& raw) {
   }
   if (command.name == "doctor") {
     return DoctorOptions{json};
+  }
+  if (command.name == "audit") {
+    return AuditOptions{BH_TRY(ParsePid(raw.operands.front())), json};
   }
   return VersionOptions{json};
 }

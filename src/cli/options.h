@@ -4,6 +4,8 @@
 
 #include <bulkhead/result.h>
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -39,6 +41,11 @@ struct DoctorOptions {
   bool json = false;
 };
 
+struct AuditOptions {
+  pid_t pid = 0;
+  bool json = false;
+};
+
 struct VersionOptions {
   bool json = false;
 };
@@ -52,8 +59,9 @@ struct GenerateOptions {
   std::string what;  // "man", "bash", "zsh", "fish"
 };
 
-using Command = std::variant<RunOptions, InspectOptions, GuestPackOptions, CacheOptions,
-                             DoctorOptions, VersionOptions, HelpOptions, GenerateOptions>;
+using Command =
+    std::variant<RunOptions, InspectOptions, GuestPackOptions, CacheOptions, DoctorOptions,
+                 AuditOptions, VersionOptions, HelpOptions, GenerateOptions>;
 
 // `words` without the program name.
 Result<Command> ParseOptions(std::span<const std::string_view> words);

@@ -217,6 +217,8 @@ TEST(Options, OtherCommands) {
   EXPECT_EQ(std::get<InspectOptions>(*ParseOptions(Words{"inspect", "m.wasm"})).module_path,
             "m.wasm");
   EXPECT_FALSE(std::get<DoctorOptions>(*ParseOptions(Words{"doctor"})).json);
+  EXPECT_EQ(std::get<AuditOptions>(*ParseOptions(Words{"audit", "4711"})).pid, 4711);
+  EXPECT_TRUE(std::get<AuditOptions>(*ParseOptions(Words{"audit", "--json", "1"})).json);
   EXPECT_TRUE(std::get<VersionOptions>(*ParseOptions(Words{"version", "--json"})).json);
   EXPECT_FALSE(std::get<VersionOptions>(*ParseOptions(Words{"--version"})).json);
   EXPECT_EQ(std::get<HelpOptions>(*ParseOptions(Words{"help"})).command, nullptr);
@@ -239,7 +241,12 @@ TEST(Options, BadInputIsOneSentence) {
       {{"stream"}, "unknown command 'stream'"},
       {{"pool"}, "unknown command 'pool'"},
       {{"lean"}, "unknown command 'lean'"},
-      {{"audit"}, "unknown command 'audit'"},
+      {{"audit"}, "audit needs a process: bulkhead audit [OPTION]... PID"},
+      {{"audit", "x"}, "'x' is no process id"},
+      {{"audit", "0"}, "'0' is no process id"},
+      {{"audit", "12x"}, "'12x' is no process id"},
+      {{"audit", "4294967297"}, "'4294967297' is no process id"},
+      {{"audit", "1", "2"}, "unexpected argument '2'"},
       {{"--frob"}, "unknown option '--frob'"},
       {{"help", "rnu"}, "unknown command 'rnu'; did you mean run?"},
       {{"run"}, "run needs a module: bulkhead run [OPTION]... MODULE [-- ARG]..."},

@@ -36,6 +36,12 @@ def missing_tests(document, root):
                        for test in tests)]
 
 
+def missing_test_files(document, root):
+    paths = set(re.findall(r"(?<![\w/(])tests/[\w/]+\.(?:py|cc)", document.read_text(encoding="utf-8")))
+    return [f"{document.name} names {path}, which does not exist" for path in sorted(paths)
+            if not (root / path).exists()]
+
+
 def dead_links(document):
     text = re.sub(r"```.*?```", "", document.read_text(encoding="utf-8"), flags=re.DOTALL)
     targets = [target.split("#")[0] for target in re.findall(r"\]\(([^)\s]+)\)", text)]
@@ -70,7 +76,8 @@ def main():
                                found(r"(?:struct|enum class) (\w+)", *messages) |
                                found(r"a\.Field\(m\.(\w+)", *messages)),
                 *missing_names(docs / "operations.md", operations),
-                *missing_tests(docs / "containment.md", root)]
+                *missing_tests(docs / "containment.md", root),
+                *missing_test_files(docs / "containment.md", root)]
     for document in [*root.glob("*.md"), *docs.rglob("*.md"), *src.glob("*/README.md"),
                      root / "guest" / "README.md"]:
         problems += dead_links(document)
