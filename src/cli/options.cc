@@ -199,10 +199,10 @@ Result<CacheOptions> MakeCacheOptions(const RawOptions& raw) {
   return options;
 }
 
-Result<pid_t> ParsePid(std::string_view word) {
+Result<pid_t> ParsePid(const std::string& word) {
   pid_t pid = 0;
-  const char* const end = word.data() + word.size();
-  const auto parsed = std::from_chars(word.data(), end, pid);
+  const char* const end = word.c_str() + word.size();
+  const auto parsed = std::from_chars(word.c_str(), end, pid);
   if (parsed.ec != std::errc() || parsed.ptr != end || pid <= 0) {
     return Usage(fmt::format("{} is no process id", Shown(word)));
   }
