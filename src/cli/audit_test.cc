@@ -58,14 +58,14 @@ ProcessView Worker() {
 }
 
 const AuditFinding& Find(const Audit& audit, std::string_view mechanism) {
-  static const AuditFinding none;
+  static const AuditFinding kNone;
   for (const AuditFinding& finding : audit.findings) {
     if (finding.mechanism == mechanism) {
       return finding;
     }
   }
   ADD_FAILURE() << "no finding named " << mechanism;
-  return none;
+  return kNone;
 }
 
 TEST(Audit, NothingIsWeakerOfAWorkerAsItShouldBe) {

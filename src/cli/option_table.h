@@ -44,6 +44,8 @@ struct CommandSpec {
   bool takes_arguments = false;                    // words after "--"
   std::span<const OptionSpec> options = {};
   std::span<const Example> examples = {};
+
+  constexpr bool takes_operand() const { return takes_module || takes_process || !actions.empty(); }
 };
 
 // NOLINTEND(readability-redundant-member-init)

@@ -119,8 +119,7 @@ Result<RawOptions> ParseWithCli11(const CommandSpec& command, Words words) {
     return word == "-" || !word.starts_with('-');
   };
   if (const auto operand = std::find_if(left_over.begin(), left_over.end(), is_operand);
-      (command.takes_module || command.takes_process || !command.actions.empty()) &&
-      operand != left_over.end()) {
+      command.takes_operand() && operand != left_over.end()) {
     raw.operands.push_back(std::move(*operand));
     left_over.erase(operand);
   }
@@ -200,10 +199,10 @@ Result<CacheOptions> MakeCacheOptions(const RawOptions& raw) {
   return options;
 }
 
-Result<pid_t> ParsePid(std::string_view word) {
+Result<pid_t> ParsePid(const std::string& word) {
   pid_t pid = 0;
-  const char* const end = word.data() + word.size();
-  const auto parsed = std::from_chars(word.data(), end, pid);
+  const char* const end = word.c_str() + word.size();
+  const auto parsed = std::from_chars(word.c_str(), end, pid);
   if (parsed.ec != std::errc() || parsed.ptr != end || pid <= 0) {
     return Usage(fmt::format("{} is no process id", Shown(word)));
   }

@@ -138,7 +138,7 @@ TEST(Lockdown, LeavesWhatAWorkerNeeds) {
   const int status = InLockedDownChild(&Plain, [](const LockedDown&) {
     int seen = 0;
     std::thread([&seen] { seen = 1; }).join();
-    return seen == 1 && std::make_unique<std::vector<char>>(1U << 24)->size() > 0 ? 0 : 1;
+    return seen == 1 && !std::make_unique<std::vector<char>>(1U << 24)->empty() ? 0 : 1;
   });
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
 }
@@ -206,7 +206,7 @@ class LockdownFiles : public testing::Test {
     EXPECT_GE(open((path_ / "other" / "file").c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600), 0);
   }
 
-  ~LockdownFiles() override { std::filesystem::remove_all(path_); }
+  void TearDown() override { std::filesystem::remove_all(path_); }
 
   std::function<LockdownRequest()> Granting(bool writable) const {
     return [this, writable] {

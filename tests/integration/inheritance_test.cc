@@ -57,15 +57,17 @@ std::set<std::string> Channels(const Table& table) {
 
 class Inheritance : public BulkheadTest {
  protected:
-  Inheritance() {
-    rlimit limit{};
-    getrlimit(RLIMIT_NOFILE, &limit);
-    old_limit_ = limit;
-    limit.rlim_cur = limit.rlim_max;
+  void SetUp() override {
+    getrlimit(RLIMIT_NOFILE, &old_limit_);
+    const rlimit limit{old_limit_.rlim_max, old_limit_.rlim_max};
     setrlimit(RLIMIT_NOFILE, &limit);
   }
 
-  ~Inheritance() override { setrlimit(RLIMIT_NOFILE, &old_limit_); }
+  void TearDown() override {
+    loose_.clear();
+    BulkheadTest::TearDown();
+    setrlimit(RLIMIT_NOFILE, &old_limit_);
+  }
 
   // Pipes and directories without close-on-exec; false if the machine allows fewer.
   bool OpenLooseDescriptors() {
@@ -82,8 +84,6 @@ class Inheritance : public BulkheadTest {
     }
     return loose_.back().valid();
   }
-
-  void CloseLooseDescriptors() { loose_.clear(); }
 
  private:
   rlimit old_limit_{};
@@ -152,7 +152,6 @@ TEST_F(Bar, R13WorkersHoldTheirOwnDescriptorsOnly) {
     EXPECT_EQ(fcntl(run.reader.get(), F_SETFL, O_NONBLOCK), 0);
     EXPECT_EQ(read(run.reader.get(), &byte, 1), 0);
   }
-  CloseLooseDescriptors();
 }
 
 }  // namespace
