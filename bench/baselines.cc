@@ -13,6 +13,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <thread>
 
 #include "base/unique_fd.h"
 
@@ -23,6 +24,11 @@ using Clock = std::chrono::steady_clock;
 
 double MsSince(Clock::time_point start) {
   return Ms(Clock::now() - start).count();
+}
+
+double Median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
 }
 
 struct Pipe {
@@ -76,6 +82,47 @@ Series Repeat(int count, const std::function<double()>& measure) {
   }
   std::sort(values.begin(), values.end());
   return {values[values.size() / 2], values[values.size() * 95 / 100]};
+}
+
+Comparison Compare(int count, const std::function<double()>& figure,
+                   const std::function<double()>& baseline) {
+  std::vector<double> figures;
+  std::vector<double> baselines;
+  std::vector<double> ratios;
+  for (int i = 0; i < count; ++i) {
+    const bool figure_first = i % 2 == 0;
+    const double first = figure_first ? figure() : baseline();
+    const double second = figure_first ? baseline() : figure();
+    figures.push_back(figure_first ? first : second);
+    baselines.push_back(figure_first ? second : first);
+    ratios.push_back(figures.back() / baselines.back());
+  }
+  return {Median(figures), Median(baselines), Median(ratios)};
+}
+
+double InOwnSession(const std::function<double()>& measure) {
+  const Pipe answer;
+  const pid_t pid = Child([&] {
+    setsid();
+    const double value = measure();
+    [[maybe_unused]] const ssize_t wrote = write(answer.write.get(), &value, sizeof value);
+  });
+  int status = 0;
+  double value = 0;
+  if (waitpid(pid, &status, 0) != pid || status != 0 ||
+      read(answer.read.get(), &value, sizeof value) != sizeof value) {
+    std::fputs("bench: a baseline gave no answer\n", stderr);
+    std::exit(1);
+  }
+  return value;
+}
+
+double Oversleep(int count, std::chrono::milliseconds sleep) {
+  const auto start = Clock::now();
+  for (int i = 0; i < count; ++i) {
+    std::this_thread::sleep_for(sleep);
+  }
+  return MsSince(start) / count - Ms(sleep).count();
 }
 
 double SpawnAndReap(const std::string& program) {

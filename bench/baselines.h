@@ -19,8 +19,26 @@ struct Series {
 // Calls `measure` (which returns milliseconds, or whatever the figure is) `count` times.
 Series Repeat(int count, const std::function<double()>& measure);
 
+struct Comparison {
+  double figure = 0;
+  double baseline = 0;
+  double ratio = 0;  // the median of the rounds' ratios
+};
+
+// Medians of `count` rounds. Each round measures both, one after the other, so that whatever else
+// the machine does meanwhile slows both down; which comes first alternates.
+Comparison Compare(int count, const std::function<double()>& figure,
+                   const std::function<double()>& baseline);
+
 // Spawns a program and reaps it, nothing else.
 double SpawnAndReap(const std::string& program);
+
+// What `measure` says in a process and a session of its own: as a worker has them, and the
+// scheduler shares a busy machine out between sessions. Ends the program if there is no answer.
+double InOwnSession(const std::function<double()>& measure);
+
+// By how many milliseconds a thread oversleeps one of `sleep` on average; `count` of them.
+double Oversleep(int count, std::chrono::milliseconds sleep);
 
 // SIGKILL to the exit of a process, nothing else.
 double KillToExit(int pid);

@@ -1,15 +1,19 @@
-// What sketches cost: blobs, operations, threads. Prints one line per bar, as run_bench does.
+// What sketches and guests with threads cost. Prints one line per bar, as run_bench does.
+// usage: sketch_bench [NAME...]     names: blob poll wake spawn metering scaling
 #include <bulkhead/run.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <span>
 #include <string>
 #include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "bare_engine.h"
 #include "baselines.h"
 #include "support/sketch_module.h"
 
@@ -19,8 +23,12 @@ using bulkhead::AdmittedModule;
 using bulkhead::ModuleSource;
 using bulkhead::RunReport;
 using bulkhead::RunRequest;
+using bulkhead::bench::Compare;
+using bulkhead::bench::Comparison;
+using bulkhead::bench::InOwnSession;
 using bulkhead::bench::Ms;
 using bulkhead::bench::Repeat;
+using bulkhead::bench::RunBare;
 using bulkhead::test::SketchParts;
 
 template <class T>
@@ -33,8 +41,9 @@ T Must(bulkhead::Result<T> result) {
 }
 
 constexpr int kRounds = 9;
-constexpr long kIterations = 100'000'000;  // of one of four equal parts
-constexpr int kParts = 4;
+// Of what is compared with its like: enough for a median to hold still on a machine that also does
+// other things.
+constexpr int kComparedRounds = 25;
 
 // $n calls of `body`.
 std::string Times(long n, std::string_view body) {
@@ -44,7 +53,37 @@ std::string Times(long n, std::string_view body) {
       n, body);
 }
 
-// What every part computes, here and in the guest.
+// A module of profile wasi-threads that imports nothing else: $spawn starts a thread.
+struct ThreadedParts {
+  std::string start = {};   // of _start; a local $i
+  std::string thread = {};  // of wasi_thread_start
+  std::string extra = {};   // fields anywhere in the module
+};
+
+std::string ThreadedText(const ThreadedParts& parts) {
+  return fmt::format(
+      R"((module
+        (import "env" "memory" (memory 1 16 shared))
+        (import "wasi" "thread-spawn" (func $spawn (param i32) (result i32)))
+        (func (export "_start") (local $i i32) {})
+        (func (export "wasi_thread_start") (param $id i32) (param $argument i32) {})
+        {}))",
+      parts.start, parts.thread, parts.extra);
+}
+
+// Rounds of the work below: some hundred milliseconds, so that starts of threads do not count.
+constexpr long kIterations = 100'000'000;
+
+// Four bytes of a data segment.
+std::string DataWord(long value) {
+  std::string bytes;
+  for (unsigned shift = 0; shift < 32; shift += 8) {
+    bytes += fmt::format("\\{:02x}", (static_cast<unsigned long>(value) >> shift) & 0xFF);
+  }
+  return bytes;
+}
+
+// What is computed here and in the guest: every step waits for the one before.
 constexpr std::string_view kWork = R"(
     (func $work (param $n i32) (result i32) (local $x i32)
       (local.set $x (i32.const 1))
@@ -72,18 +111,28 @@ class Bench {
 
   void Blob();
   void Poll();
+  void Wake();
+  void Spawn();
+  void Metering();
   void Scaling();
 
  private:
-  AdmittedModule Module(const SketchParts& parts) {
-    const std::string text = bulkhead::test::SketchText(parts);
+  std::vector<std::uint8_t> Assemble(const std::string& text) {
     const ModuleSource source = Must(ModuleSource::FromBytes(
         {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()}, 1 << 20));
     const ModuleSource binary = Must(bulkhead::ConvertText(*runtime_, source, request_));
-    std::vector<std::uint8_t> bytes(binary.bytes().begin(), binary.bytes().end());
+    return {binary.bytes().begin(), binary.bytes().end()};
+  }
+
+  static AdmittedModule Admit(const std::vector<std::uint8_t>& bytes) {
+    return Must(Must(ModuleSource::FromBytes(bytes, 1 << 20)).Admit({}));
+  }
+
+  AdmittedModule Module(const SketchParts& parts) {
+    std::vector<std::uint8_t> bytes = Assemble(bulkhead::test::SketchText(parts));
     const std::string sections = bulkhead::test::SketchSections();
     bytes.insert(bytes.end(), sections.begin(), sections.end());
-    return Must(Must(ModuleSource::FromBytes(bytes, 1 << 20)).Admit({}));
+    return Admit(bytes);
   }
 
   // How long the guest ran, compiling not included.
@@ -131,65 +180,123 @@ void Bench::Poll() {
                        "(i64.const 0)))" +
                        Times(kCalls, "(drop (call $operation_poll (local.get $op)))"),
               .operations = true});
-  const double empty_ms = Repeat(kRounds, [&] { return ExecuteMs(empty); }).median;
-  const double poll_ms = Repeat(kRounds, [&] { return ExecuteMs(poll); }).median;
-  std::printf("%-34s %9.1f ns    | %9.1f ns of an empty host call | ratio %.2f | at most 2\n",
-              "operation_poll", poll_ms * 1e6 / kCalls, empty_ms * 1e6 / kCalls,
-              poll_ms / empty_ms);
+  const Comparison call = Compare(
+      kComparedRounds, [&] { return ExecuteMs(poll) * 1e6 / kCalls; },
+      [&] { return ExecuteMs(empty) * 1e6 / kCalls; });
+  std::printf("%-34s %9.1f ns    | %9.1f ns of an empty host call    | ratio %.2f | at most 2\n",
+              "operation_poll", call.figure, call.baseline, call.ratio);
+}
+
+void Bench::Wake() {
+  // A sleep is what a guest can wait for that ends at a known time without its doing: the hub's
+  // timer thread ends it and wakes the guest. The baseline has one wake-up, the guest two.
+  static constexpr int kSleeps = 100;
+  static constexpr auto kSleep = std::chrono::milliseconds(1);
+  const AdmittedModule module = Module(
+      {.start = Times(kSleeps, fmt::format("(local.set $op (call $operation_submit (i32.const 12) "
+                                           "(i64.const {}) (i64.const 0)))"
+                                           "(if (i32.ne (call $operation_yield (local.get $op)) "
+                                           "(i32.const 1)) (then unreachable))"
+                                           "(drop (call $operation_poll (local.get $op)))",
+                                           kSleep.count())),
+       .operations = true});
+  const Comparison wake = Compare(
+      kComparedRounds, [&] { return ExecuteMs(module) / kSleeps - Ms(kSleep).count(); },
+      [] { return InOwnSession([] { return bulkhead::bench::Oversleep(kSleeps, kSleep); }); });
+  std::printf("%-34s %9.3f ms    | %9.3f ms of a thread of the host  | ratio %.2f | below 1 ms\n",
+              "operation_yield after a sleep", wake.figure, wake.baseline, wake.ratio);
+}
+
+void Bench::Spawn() {
+  // From one call of thread-spawn to the next, each after the thread has told the first one that
+  // it runs. The telling is the same on both sides.
+  constexpr int kThreads = 500;
+  const std::vector<std::uint8_t> bytes = Assemble(ThreadedText(
+      {.start = Times(kThreads,
+                      "(i32.atomic.store (i32.const 0) (i32.const 0))"
+                      "(if (i32.le_s (call $spawn (i32.const 0)) (i32.const 0)) (then unreachable))"
+                      "(loop $wait (if (i32.eqz (i32.atomic.load (i32.const 0))) (then"
+                      "(drop (memory.atomic.wait32 (i32.const 0) (i32.const 0) (i64.const -1)))"
+                      "(br $wait))))"),
+       .thread = "(i32.atomic.store (i32.const 0) (i32.const 1))"
+                 "(drop (memory.atomic.notify (i32.const 0) (i32.const 1)))"}));
+  const AdmittedModule module = Admit(bytes);
+  const Comparison spawn = Compare(
+      kComparedRounds, [&] { return ExecuteMs(module) * 1000 / kThreads; },
+      [&] { return RunBare(bytes, {}) * 1000 / kThreads; });
+  std::printf("%-34s %9.1f us    | %9.1f us of pthread+instantiation | ratio %.2f | at most 2\n",
+              "thread-spawn to the thread's code", spawn.figure, spawn.baseline, spawn.ratio);
+}
+
+void Bench::Metering() {
+  const std::vector<std::uint8_t> bytes = Assemble(ThreadedText(
+      {.start = fmt::format("(i32.store (i32.const 64) (call $work (i32.const {})))", kIterations),
+       .extra = std::string(kWork)}));
+  const AdmittedModule module = Admit(bytes);
+  const Comparison product = Compare(
+      kComparedRounds, [&] { return ExecuteMs(module); }, [&] { return RunBare(bytes, {}); });
+  std::printf("%-34s %9.2f ms    | %9.2f ms of the bare engine       | ratio %.2f | at most 1.1\n",
+              "a loop with fuel and epochs", product.figure, product.baseline, product.ratio);
+  const Comparison engine = Compare(
+      kComparedRounds, [&] { return RunBare(bytes, {}); },
+      [&] { return RunBare(bytes, {.metered = false, .interruptible = false}); });
+  std::printf(
+      "%-34s %9.2f ms    | %9.2f ms without both             | ratio %.2f | for comparison\n",
+      "the same in the bare engine", engine.figure, engine.baseline, engine.ratio);
 }
 
 void Bench::Scaling() {
+  constexpr int kParts = 4;
+  // The numbers are data, because the machine's code has to be the same for any number of threads:
+  // where the loop happens to lie in it changes its speed by a third.
   const auto module = [&](int threads) {
-    // The first thread spawns and waits until every part has said that it is done.
-    std::string start;
-    for (int i = 0; i < threads; ++i) {
-      start += "(drop (call $threadspawn (i32.const 0)))";
-    }
-    start += fmt::format(
-        "(loop $wait (local.set $i (i32.atomic.load (i32.const 0)))"
-        "(if (i32.ne (local.get $i) (i32.const {})) (then"
-        "(drop (memory.atomic.wait32 (i32.const 0) (local.get $i) (i64.const -1))) (br $wait))))",
-        threads);
-    return Module(
-        {.start = start,
-         .thread = fmt::format("(i32.store (i32.const 64) (call $work (i32.const {})))"
-                               "(drop (i32.atomic.rmw.add (i32.const 0) (i32.const 1)))"
-                               "(drop (memory.atomic.notify (i32.const 0) (i32.const 1)))",
-                               kIterations * kParts / threads),
-         .extra = std::string(kWork)});
+    return Module({.start =
+                       "(local.set $i (i32.load (i32.const 8)))"
+                       "(loop $again (drop (call $threadspawn (i32.const 0)))"
+                       "(br_if $again (local.tee $i (i32.sub (local.get $i) (i32.const 1)))))"
+                       // Until every part has said that it is done.
+                       "(loop $wait (local.set $i (i32.atomic.load (i32.const 0)))"
+                       "(if (i32.ne (local.get $i) (i32.load (i32.const 8))) (then"
+                       "(drop (memory.atomic.wait32 (i32.const 0) (local.get $i) (i64.const -1)))"
+                       "(br $wait))))",
+                   .thread = "(i32.store (i32.const 64) (call $work (i32.load (i32.const 12))))"
+                             "(drop (i32.atomic.rmw.add (i32.const 0) (i32.const 1)))"
+                             "(drop (memory.atomic.notify (i32.const 0) (i32.const 1)))",
+                   .extra = fmt::format("(data (i32.const 8) \"{}{}\") {}", DataWord(threads),
+                                        DataWord(kIterations / threads), kWork)});
   };
   const AdmittedModule one = module(1);
   const AdmittedModule four = module(kParts);
-  const auto native = [](int threads) {
-    return Repeat(kRounds,
-                  [threads] {
-                    const auto start = std::chrono::steady_clock::now();
-                    std::vector<std::thread> parts;
-                    for (int i = 0; i < threads; ++i) {
-                      parts.emplace_back([threads] { NativeWork(kIterations * kParts / threads); });
-                    }
-                    for (std::thread& part : parts) {
-                      part.join();
-                    }
-                    return Ms(std::chrono::steady_clock::now() - start).count();
-                  })
-        .median;
+  const auto native_ms = [](int threads) {
+    return InOwnSession([threads] {
+      const auto start = std::chrono::steady_clock::now();
+      std::vector<std::thread> parts;
+      for (int i = 0; i < threads; ++i) {
+        parts.emplace_back([threads] { NativeWork(kIterations / threads); });
+      }
+      for (std::thread& part : parts) {
+        part.join();
+      }
+      return Ms(std::chrono::steady_clock::now() - start).count();
+    });
   };
-  const double guest_gain = Repeat(kRounds, [&] { return ExecuteMs(one); }).median /
-                            Repeat(kRounds, [&] { return ExecuteMs(four); }).median;
-  const double native_gain = native(1) / native(kParts);
-  std::printf("%-34s %9.2f x     | %9.2f x natively | ratio %.2f | at least 0.9\n",
-              "four threads against one", guest_gain, native_gain, guest_gain / native_gain);
+  const Comparison gain = Compare(
+      kComparedRounds, [&] { return ExecuteMs(one) / ExecuteMs(four); },
+      [&] { return native_ms(1) / native_ms(kParts); });
+  std::printf("%-34s %9.2f x     | %9.2f x natively                  | ratio %.2f | at least 0.9\n",
+              "four threads against one", gain.figure, gain.baseline, gain.ratio);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   const std::pair<std::string_view, void (Bench::*)()> parts[] = {
-      {"blob", &Bench::Blob}, {"poll", &Bench::Poll}, {"scaling", &Bench::Scaling}};
+      {"blob", &Bench::Blob},   {"poll", &Bench::Poll},         {"wake", &Bench::Wake},
+      {"spawn", &Bench::Spawn}, {"metering", &Bench::Metering}, {"scaling", &Bench::Scaling}};
   Bench bench;
+  const std::span<char*> chosen(argv + 1, argv + argc);
   for (const auto& [name, run] : parts) {
-    if (argc < 2 || name == argv[1]) {
+    if (chosen.empty() || std::find(chosen.begin(), chosen.end(), name) != chosen.end()) {
       (bench.*run)();
       std::fflush(stdout);
     }
