@@ -1,7 +1,11 @@
 #include "process/namespaces.h"
 
+#include <linux/capability.h>
 #include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
+#include <array>
 #include <cerrno>
 
 namespace bulkhead::process {
@@ -10,6 +14,13 @@ namespace {
 // Of the machine's resources or the caller's, not of what is allowed.
 bool MayWorkLater(int sys_errno) {
   return sys_errno == EAGAIN || sys_errno == ENOMEM || sys_errno == EMFILE || sys_errno == ENFILE;
+}
+
+bool MayLimitOthers() {
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  std::array<__user_cap_data_struct, _LINUX_CAPABILITY_U32S_3> words{};
+  return syscall(SYS_capget, &header, words.data()) == 0 &&
+         (words[0].effective & 1U << CAP_SYS_RESOURCE) != 0;
 }
 
 NamespaceMode Next(NamespaceMode mode) {
@@ -44,6 +55,9 @@ OuterWalls WallsOf(NamespaceMode mode) {
     walls.mechanisms.emplace_back("user-namespace");
     walls.own_user = true;
   }
+  // Init stays who it is, so that killing works; limits of another user's process need the
+  // capability.
+  walls.may_change_user = !walls.own_user && geteuid() == 0 && MayLimitOthers();
   return walls;
 }
 

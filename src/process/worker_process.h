@@ -48,7 +48,9 @@ struct OuterWalls {
   std::vector<std::string> mechanisms;  // "pid-namespace", "process-group", ...: for reports
   bool own_mounts = false;              // it may leave itself an empty root
   bool own_user = false;                // its privileges are those of a user namespace of its own
-  std::string no_namespaces_because;    // what making them failed with, where they were wanted
+  // Started by root: it may become another user, and can be limited and killed all the same.
+  bool may_change_user = false;
+  std::string no_namespaces_because;  // what making them failed with, where they were wanted
 };
 
 // How long the destructor of a process that is not contained yet may take.

@@ -67,6 +67,7 @@ Result<StartedWorker> StartWorker(Keeper& keeper, const WorkerStart& start,
   const process::OuterWalls walls = worker.process->walls();
   worker.hello.own_mounts = walls.own_mounts;
   worker.hello.own_user = walls.own_user;
+  worker.hello.may_change_user = walls.may_change_user;
   worker.id = {1, request_id};
   return worker;
 }

@@ -173,6 +173,7 @@ TEST(OneShot, P3HelloKeepsEveryField) {
   EXPECT_EQ(got.sandbox, sent.sandbox);
   EXPECT_EQ(got.own_mounts, sent.own_mounts);
   EXPECT_EQ(got.own_user, sent.own_user);
+  EXPECT_EQ(got.may_change_user, sent.may_change_user);
 }
 
 TEST(OneShot, P3ExecuteKeepsEveryField) {

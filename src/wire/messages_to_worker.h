@@ -35,6 +35,7 @@ struct Hello {
   bool sandbox = true;                     // false: --sandbox none, only the resource limits apply
   bool own_mounts = false;                 // the worker lives in namespaces made for it
   bool own_user = false;                   // one of them is a user namespace
+  bool may_change_user = false;            // started by root, it may become somebody else
 
   static constexpr Kind kKind = Kind::kHello;
 
@@ -50,6 +51,7 @@ struct Hello {
     a.Field(m.sandbox);
     a.Field(m.own_mounts);
     a.Field(m.own_user);
+    a.Field(m.may_change_user);
   }
 };
 

@@ -64,10 +64,8 @@ Status GiveUpReach(const LockdownRequest& request, bool granted,
   const int landlock_abi = BH_TRY(RestrictFiles(request.directories));
   mechanisms.push_back(fmt::format("landlock-abi-{}", landlock_abi));
   PrivilegesRequest privileges;
-  // Who is nobody can be killed by root only: here the launcher kills init instead. Files of
-  // granted directories are reached as who the parent is.
-  privileges.become_nobody =
-      request.own_mounts && !request.own_user && geteuid() == 0 && request.directories.empty();
+  // Files of granted directories are reached as who the parent is.
+  privileges.become_nobody = request.may_change_user && request.directories.empty();
   privileges.keep_file_rights = granted && !request.own_user;
   for (std::string& mechanism : BH_TRY(GiveUpPrivileges(privileges))) {
     mechanisms.push_back(std::move(mechanism));

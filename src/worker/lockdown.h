@@ -29,8 +29,9 @@ struct LockdownRequest {
   std::uint64_t scratch_bytes = 0;  // 0: none, else a writable directory /tmp of this size is added
   ResourceLimits limits;            // descriptors_max is chosen here
   bool sandbox = true;
-  bool own_mounts = false;  // this process lives in namespaces made for it
-  bool own_user = false;    // one of them is a user namespace
+  bool own_mounts = false;       // this process lives in namespaces made for it
+  bool own_user = false;         // one of them is a user namespace
+  bool may_change_user = false;  // the parent can limit and kill it as another user too
 };
 
 // The last step down, taken when the guest's code is compiled and before it runs.

@@ -74,6 +74,7 @@ Result<LockdownRequest> RequestFrom(const wire::Hello& hello, wire::Channel& cha
   request.sandbox = hello.sandbox;
   request.own_mounts = hello.own_mounts;
   request.own_user = hello.own_user;
+  request.may_change_user = hello.may_change_user;
   return request;
 }
 

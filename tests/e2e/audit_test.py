@@ -102,7 +102,9 @@ class Audit(CommandTest):
         # What may not be read is said to be unknown, even to the worker's own user; another file tells of pids.
         self.check_states(findings, "unknown", ["environment", "descriptors", "empty-root", "network-namespace"])
         self.assertIn("may not be read", findings["environment"]["finding"])
-        self.check_states(findings, "ok", ["seccomp", "no-capabilities", "not-dumpable"])
+        self.check_states(findings, "ok", ["seccomp", "no-capabilities"])
+        # Seen only where the worker has become the very user who looks.
+        self.assertIn(findings["not-dumpable"]["state"], ("ok", "unknown"))
         if findings["init"]["state"] == "ok":
             self.check_states(findings, "ok", ["pid-namespace"])
 

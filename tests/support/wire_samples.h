@@ -25,6 +25,7 @@ inline wire::Hello SampleHello() {
   m.sandbox = false;
   m.own_mounts = true;
   m.own_user = true;
+  m.may_change_user = true;
   return m;
 }
 

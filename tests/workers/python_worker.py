@@ -90,7 +90,7 @@ def take_hello(channel):
     for _ in range(hello.number("I")):  # directory grants: path and whether writable
         hello.text()
         hello.number("B")
-    hello.take(4 * 8 + 3)  # scratch, compile memory, CPU seconds, file size, sandbox, mounts, user
+    hello.take(4 * 8 + 4)  # scratch, compile memory, CPU seconds, file size, sandbox, namespaces, users
     hello.finish()
     return nonce
 
