@@ -94,6 +94,7 @@ echo "clang-tidy: $(grep -c . <<<"$files" || true) files" >&2
 readonly NOT_IN_TESTS=-performance-*,-concurrency-mt-unsafe,-cert-err33-c,-bugprone-use-after-move,\
 -bugprone-implicit-widening-of-multiplication-result,-clang-analyzer-cplusplus.Move,\
 -readability-function-cognitive-complexity,-android-cloexec-*,-cert-err34-c,\
+-cppcoreguidelines-no-malloc,\
 -clang-analyzer-optin.core.EnumCastOutOfRange
 
 # Reads names; passes the options on. The commands in the database are another compiler's: what
