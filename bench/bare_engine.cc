@@ -68,7 +68,7 @@ class BareEngine {
   BareEngine& operator=(const BareEngine&) = delete;
   ~BareEngine() = default;
 
-  double RunMs();
+  void Run();
 
  private:
   struct Thread {
@@ -135,11 +135,9 @@ void BareEngine::DefineImport(wasmtime_linker_t* linker, const wasm_importtype_t
                                module.size(), name.data(), name.size(), &item));
 }
 
-double BareEngine::RunMs() {
-  const auto start = std::chrono::steady_clock::now();
+void BareEngine::Run() {
   Call("_start", {});
   JoinThreads(0);
-  return Ms(std::chrono::steady_clock::now() - start).count();
 }
 
 wasm::Store BareEngine::MakeStore() const {
@@ -207,8 +205,22 @@ void BareEngine::JoinThreads(std::size_t left) {
 
 }  // namespace
 
-double RunBare(std::span<const std::uint8_t> module, const BareSettings& settings) {
-  return InOwnSession([&] { return BareEngine(module, settings).RunMs(); });
+double BareElapsedMs(std::span<const std::uint8_t> module, const BareSettings& settings) {
+  return InOwnSession([&] {
+    BareEngine engine(module, settings);
+    const auto start = std::chrono::steady_clock::now();
+    engine.Run();
+    return Ms(std::chrono::steady_clock::now() - start).count();
+  });
+}
+
+double BareCpuMs(std::span<const std::uint8_t> module, const BareSettings& settings) {
+  return InOwnSession([&] {
+    BareEngine engine(module, settings);
+    const double before_ms = ReadSelfUse().cpu_ms;
+    engine.Run();
+    return ReadSelfUse().cpu_ms - before_ms;
+  });
 }
 
 }  // namespace bulkhead::bench

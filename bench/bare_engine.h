@@ -12,9 +12,10 @@ struct BareSettings {
   bool interruptible = true;  // check the epoch
 };
 
-// Milliseconds of one call of _start, threads included, compiling not. The module is of profile
-// wasi-threads and imports nothing of WASI. In a session of its own, see InOwnSession. Whatever
-// goes wrong ends the program.
-double RunBare(std::span<const std::uint8_t> module, const BareSettings& settings);
+// One call of _start, threads included, compiling not, in a session of its own (InOwnSession). The
+// module is of profile wasi-threads and imports nothing of WASI. Whatever goes wrong ends the
+// program.
+double BareElapsedMs(std::span<const std::uint8_t> module, const BareSettings& settings);
+double BareCpuMs(std::span<const std::uint8_t> module, const BareSettings& settings);
 
 }  // namespace bulkhead::bench
