@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <cstdint>
 
-#include "base/errno_error.h"
+#include "worker/mechanism_error.h"
 
 namespace bulkhead::worker {
 namespace {
@@ -48,9 +48,7 @@ constexpr std::uint64_t kWriteAccess =
     LANDLOCK_ACCESS_FS_MAKE_SYM | kRefer | kTruncate;
 
 tl::unexpected<Error> Failed(std::string_view call) {
-  Error error = ErrnoError(ErrorCode::kLaunch, call, "", errno);
-  error.reason = "landlock";
-  return Fail(std::move(error));
+  return MechanismFailed("landlock", call, "", errno);
 }
 
 Status AddRule(BorrowedFd ruleset, const LandlockRule& rule, int abi) {

@@ -8,9 +8,9 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "base/errno_error.h"
 #include "worker/empty_root.h"
 #include "worker/landlock.h"
+#include "worker/mechanism_error.h"
 #include "worker/privileges.h"
 #include "worker/scratch.h"
 #include "worker/seccomp_filter.h"
@@ -30,9 +30,7 @@ constexpr mode_t kUmaskAtLeast = 022;
 
 Status SetProcessAttribute(int option, unsigned long value, std::string_view mechanism) {
   if (prctl(option, value, 0UL, 0UL, 0UL) != 0) {
-    Error error = ErrnoError(ErrorCode::kLaunch, "prctl", mechanism, errno);
-    error.reason = mechanism;
-    return Fail(std::move(error));
+    return MechanismFailed(mechanism, "prctl", mechanism, errno);
   }
   return {};
 }

@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <cstdint>
 
-#include "base/errno_error.h"
+#include "worker/mechanism_error.h"
 
 namespace bulkhead::worker {
 namespace {
@@ -20,25 +20,19 @@ constexpr std::uint32_t kFileRights = 1U << CAP_DAC_OVERRIDE | 1U << CAP_FOWNER;
 
 using CapabilityWords = std::array<__user_cap_data_struct, _LINUX_CAPABILITY_U32S_3>;
 
-tl::unexpected<Error> Failed(std::string_view call, std::string_view mechanism) {
-  Error error = ErrnoError(ErrorCode::kLaunch, call, "", errno);
-  error.reason = mechanism;
-  return Fail(std::move(error));
-}
-
 // The raw calls: the process has one thread, and the C library's own would ask all.
 Result<bool> BecomeNobody() {
   if (syscall(SYS_setresgid, kNobody, kNobody, kNobody) != 0) {
     if (errno == EINVAL) {
       return false;  // not mapped in this user namespace
     }
-    return Failed("setresgid", "unprivileged-user");
+    return MechanismFailed("unprivileged-user", "setresgid", "", errno);
   }
   if (syscall(SYS_setgroups, 0L, nullptr) != 0) {
-    return Failed("setgroups", "unprivileged-user");
+    return MechanismFailed("unprivileged-user", "setgroups", "", errno);
   }
   if (syscall(SYS_setresuid, kNobody, kNobody, kNobody) != 0) {
-    return Failed("setresuid", "unprivileged-user");
+    return MechanismFailed("unprivileged-user", "setresuid", "", errno);
   }
   return true;
 }
@@ -53,13 +47,13 @@ Result<std::vector<std::string>> GiveUpPrivileges(const PrivilegesRequest& reque
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
   CapabilityWords words{};
   if (syscall(SYS_capget, &header, words.data()) != 0) {
-    return Failed("capget", "capabilities");
+    return MechanismFailed("capabilities", "capget", "", errno);
   }
   const std::uint32_t kept = request.keep_file_rights ? words[0].permitted & kFileRights : 0;
   words = {};
   words[0].permitted = words[0].effective = kept;
   if (syscall(SYS_capset, &header, words.data()) != 0) {
-    return Failed("capset", "capabilities");
+    return MechanismFailed("capabilities", "capset", "", errno);
   }
   mechanisms.emplace_back(kept == 0 ? "no-capabilities" : "file-capabilities-only");
   return mechanisms;

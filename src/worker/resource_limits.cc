@@ -10,7 +10,7 @@
 #include <limits>
 #include <string_view>
 
-#include "base/errno_error.h"
+#include "worker/mechanism_error.h"
 
 namespace bulkhead::worker {
 namespace {
@@ -20,9 +20,7 @@ namespace {
 constexpr int kDataField = 5;
 
 tl::unexpected<Error> Failed(std::string_view call, std::string_view object) {
-  Error error = ErrnoError(ErrorCode::kLaunch, call, object, errno);
-  error.reason = "rlimits";
-  return Fail(std::move(error));
+  return MechanismFailed("rlimits", call, object, errno);
 }
 
 Status Lower(__rlimit_resource_t resource, std::string_view name, rlim_t soft, rlim_t hard) {

@@ -10,7 +10,7 @@
 #include <cerrno>
 #include <string>
 
-#include "base/errno_error.h"
+#include "worker/mechanism_error.h"
 
 namespace bulkhead::worker {
 namespace {
@@ -20,16 +20,12 @@ namespace {
 constexpr std::uint64_t kBytesPerInode = 4096;
 constexpr std::uint64_t kInodesMin = 1024;
 
-Error ScratchError(std::string_view call, std::string_view object, int sys_errno) {
-  Error error = ErrnoError(ErrorCode::kLaunch, call, object, sys_errno);
-  error.reason = "scratch";
-  return error;
-}
+constexpr std::string_view kMechanism = "scratch";
 
 Status WriteText(const char* path, const std::string& text) {
   const UniqueFd file(open(path, O_WRONLY | O_CLOEXEC));
   if (!file.valid() || write(file.get(), text.data(), text.size()) < 0) {
-    return Fail(ScratchError("write", path, errno));
+    return MechanismFailed(kMechanism, "write", path, errno);
   }
   return {};
 }
@@ -38,7 +34,7 @@ Status EnterOwnNameSpaces() {
   const uid_t user = geteuid();
   const gid_t group = getegid();
   if (unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) {
-    return Fail(ScratchError("unshare", "user and mount name space", errno));
+    return MechanismFailed(kMechanism, "unshare", "user and mount name space", errno);
   }
   // Everybody stays who they are; the kernel wants setgroups(2) given up first.
   BH_TRY(WriteText("/proc/self/setgroups", "deny"));
@@ -48,7 +44,7 @@ Status EnterOwnNameSpaces() {
 
 Status Configure(BorrowedFd context, const char* key, const std::string& value) {
   if (fsconfig(context.get(), FSCONFIG_SET_STRING, key, value.c_str(), 0) != 0) {
-    return Fail(ScratchError("fsconfig", key, errno));
+    return MechanismFailed(kMechanism, "fsconfig", key, errno);
   }
   return {};
 }
@@ -56,19 +52,19 @@ Status Configure(BorrowedFd context, const char* key, const std::string& value) 
 Result<UniqueFd> MountTmpfs(std::uint64_t bytes) {
   const UniqueFd context(fsopen("tmpfs", FSOPEN_CLOEXEC));
   if (!context.valid()) {
-    return Fail(ScratchError("fsopen", "tmpfs", errno));
+    return MechanismFailed(kMechanism, "fsopen", "tmpfs", errno);
   }
   BH_TRY(Configure(context.borrow(), "size", std::to_string(bytes)));
   BH_TRY(Configure(context.borrow(), "nr_inodes",
                    std::to_string(std::max(bytes / kBytesPerInode, kInodesMin))));
   BH_TRY(Configure(context.borrow(), "mode", "0700"));
   if (fsconfig(context.get(), FSCONFIG_CMD_CREATE, nullptr, nullptr, 0) != 0) {
-    return Fail(ScratchError("fsconfig", "create", errno));
+    return MechanismFailed(kMechanism, "fsconfig", "create", errno);
   }
   UniqueFd root(fsmount(context.get(), FSMOUNT_CLOEXEC,
                         MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC));
   if (!root.valid()) {
-    return Fail(ScratchError("fsmount", "tmpfs", errno));
+    return MechanismFailed(kMechanism, "fsmount", "tmpfs", errno);
   }
   return root;
 }

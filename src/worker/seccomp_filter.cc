@@ -9,8 +9,8 @@
 #include <cstddef>
 #include <utility>
 
-#include "base/errno_error.h"
 #include "worker/bpf_assembler.h"
+#include "worker/mechanism_error.h"
 
 namespace bulkhead::worker {
 namespace {
@@ -103,9 +103,7 @@ Status InstallFilter(const std::vector<sock_filter>& program) {
   if (result != 0) {
     // A positive result names a thread that could not be bound.
     const int sys_errno = result > 0 ? EAGAIN : errno;
-    Error error = ErrnoError(ErrorCode::kLaunch, "seccomp", "", sys_errno);
-    error.reason = "seccomp";
-    return Fail(std::move(error));
+    return MechanismFailed("seccomp", "seccomp", "", sys_errno);
   }
   return {};
 }
