@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
-#include <openssl/evp.h>
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
@@ -10,7 +9,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <utility>
 #include <vector>
@@ -19,6 +17,7 @@
 #include "admission/module_policy.h"
 #include "base/check.h"
 #include "base/errno_error.h"
+#include "base/sha256.h"
 #include "base/strings.h"
 
 namespace bulkhead::admission {
@@ -201,11 +200,10 @@ SealedImage::~SealedImage() {
 
 const std::string& SealedImage::Sha256() const {
   std::call_once(sha256_once_, [this] {
-    std::array<std::uint8_t, EVP_MAX_MD_SIZE> digest = {};
-    unsigned length = 0;
-    BH_CHECK(EVP_Digest(bytes_.data(), bytes_.size(), digest.data(), &length, EVP_sha256(),
-                        nullptr) == 1);
-    sha256_ = ToHex(std::span(digest).first(length));
+    Result<bulkhead::Sha256> sha = bulkhead::Sha256::Create();
+    BH_CHECK(sha.has_value());
+    sha->Update(bytes_);
+    sha256_ = ToHex(sha->Finish());
   });
   return sha256_;
 }

@@ -23,7 +23,7 @@ constexpr std::size_t kHeaderBytesOffset = 12;
 constexpr std::size_t kKeyOffset = 16;
 constexpr std::size_t kCodeBytesOffset = 48;
 constexpr std::size_t kDigestOffset = 56;
-static_assert(kDigestOffset + sizeof(Digest) == kHeaderBytes);
+static_assert(kDigestOffset + sizeof(Sha256Digest) == kHeaderBytes);
 // Large enough that system calls do not show beside the hashing.
 constexpr std::size_t kChunkBytes = std::size_t{256} << 10;
 
@@ -43,7 +43,7 @@ std::uint64_t GetNumber(const Header& header, std::size_t at, std::size_t bytes)
   return value;
 }
 
-Header MakeHeader(const Key& key, std::uint64_t code_bytes, const Digest& digest) {
+Header MakeHeader(const Key& key, std::uint64_t code_bytes, const Sha256Digest& digest) {
   Header header{};
   std::copy(kMagic.begin(), kMagic.end(), header.begin());
   PutNumber(header, kFormOffset, kEntryForm, sizeof kEntryForm);
@@ -137,12 +137,12 @@ Result<std::uint64_t> CheckEntry(BorrowedFd file, const Key& key) {
   if (GetNumber(header, kCodeBytesOffset, sizeof code_bytes) != code_bytes) {
     return Wrong("it is not as long as it says");
   }
-  Digest digest{};
+  Sha256Digest digest{};
   std::copy_n(header.begin() + kDigestOffset, digest.size(), digest.begin());
   if (header != MakeHeader(key, code_bytes, digest)) {
     return Wrong("its header is that of another entry, or of none");
   }
-  Sha256 sha;
+  Sha256 sha = BH_TRY(Sha256::Create());
   const bool whole =
       BH_TRY(ForEachPiece(file, kHeaderBytes, code_bytes, [&](std::uint64_t, auto piece) -> Status {
         sha.Update(piece);
@@ -155,7 +155,7 @@ Result<std::uint64_t> CheckEntry(BorrowedFd file, const Key& key) {
 }
 
 Status WriteEntry(BorrowedFd file, const Key& key, const Code& code) {
-  Sha256 sha;
+  Sha256 sha = BH_TRY(Sha256::Create());
   const bool whole = BH_TRY(ForEachPiece(code.file.borrow(), code.offset, code.bytes,
                                          [&](std::uint64_t at, auto piece) -> Status {
                                            sha.Update(piece);

@@ -6,13 +6,14 @@
 #include <algorithm>
 #include <span>
 
+#include "base/check.h"
 #include "base/strings.h"
 #include "codecache/entry.h"
 
 namespace bulkhead::codecache {
 namespace {
 
-constexpr std::size_t kKeyDigits = 2 * sizeof(Digest);
+constexpr std::size_t kKeyDigits = 2 * sizeof(Sha256Digest);
 
 void Add(Sha256& sha, std::string_view part) {
   const std::string framed = fmt::format("{}:{}", part.size(), part);
@@ -57,13 +58,14 @@ bool IsKeyText(std::string_view name) {
 }
 
 Key KeyOf(const KeyParts& parts) {
-  Sha256 sha;
-  Add(sha, fmt::format("bulkhead compiled code, form {}", kEntryForm));
+  Result<Sha256> sha = Sha256::Create();
+  BH_CHECK(sha.has_value());  // as for the module's own digest
+  Add(*sha, fmt::format("bulkhead compiled code, form {}", kEntryForm));
   for (const std::string_view part :
        {parts.module_sha256, parts.engine, parts.settings, parts.processor}) {
-    Add(sha, part);
+    Add(*sha, part);
   }
-  return {sha.Finish()};
+  return {sha->Finish()};
 }
 
 // Leaf 1 without its second register, which holds the number of the core.

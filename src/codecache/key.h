@@ -4,12 +4,12 @@
 #include <string>
 #include <string_view>
 
-#include "codecache/sha256.h"
+#include "base/sha256.h"
 
 namespace bulkhead::codecache {
 
 struct Key {
-  Digest digest{};
+  Sha256Digest digest{};
 
   // 64 lower-case hex digits: the entry's file name.
   std::string Text() const;

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
-#include <openssl/evp.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -10,24 +9,20 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <memory>
+#include <span>
 #include <vector>
 
 #include "base/errno_error.h"
+#include "base/sha256.h"
 #include "base/strings.h"
 
 namespace bulkhead::process {
 namespace {
 
-constexpr std::size_t kSha256Bytes = 32;
 constexpr std::size_t kHashReadBytes = std::size_t{256} * 1024;
 
 // What the kernel reads to find an interpreter (BINPRM_BUF_SIZE).
 constexpr std::size_t kScriptLineBytesMax = 256;
-
-struct FreeDigest {
-  void operator()(EVP_MD_CTX* context) const { EVP_MD_CTX_free(context); }
-};
 
 UniqueFd OpenForReading(const std::string& path) {
   // Not blocking: the path may name a FIFO.
@@ -86,11 +81,8 @@ std::string ExplainDenied(const std::string& program) {
 }
 
 Result<std::string> Sha256Hex(BorrowedFd file, const std::string& name) {
-  const std::unique_ptr<EVP_MD_CTX, FreeDigest> context(EVP_MD_CTX_new());
-  if (context == nullptr || EVP_DigestInit_ex(context.get(), EVP_sha256(), nullptr) != 1) {
-    return Fail(ErrorCode::kUnsupported, "SHA-256 is not available in this OpenSSL");
-  }
-  std::vector<char> buffer(kHashReadBytes);
+  Sha256 sha = BH_TRY(Sha256::Create());
+  std::vector<std::uint8_t> buffer(kHashReadBytes);
   off_t offset = 0;
   for (;;) {
     const ssize_t got = pread(file.get(), buffer.data(), buffer.size(), offset);
@@ -103,12 +95,10 @@ Result<std::string> Sha256Hex(BorrowedFd file, const std::string& name) {
     if (got == 0) {
       break;
     }
-    EVP_DigestUpdate(context.get(), buffer.data(), static_cast<std::size_t>(got));
+    sha.Update(std::span(buffer).first(static_cast<std::size_t>(got)));
     offset += got;
   }
-  std::array<std::uint8_t, kSha256Bytes> digest;
-  EVP_DigestFinal_ex(context.get(), digest.data(), nullptr);
-  return ToHex(digest);
+  return ToHex(sha.Finish());
 }
 
 std::int64_t ChangeTime(const struct stat& status) {
@@ -143,7 +133,7 @@ std::string ExplainExecFailure(const std::string& program, int sys_errno) {
 Result<VerifiedProgram> OpenVerifiedProgram(const std::string& program,
                                             std::string_view expected_hex) {
   const std::string expected = LowerCase(expected_hex);
-  if (expected.size() != 2 * kSha256Bytes ||
+  if (expected.size() != 2 * sizeof(Sha256Digest) ||
       expected.find_first_not_of("0123456789abcdef") != std::string::npos) {
     return Fail(ErrorCode::kLaunch, fmt::format("{} is not a SHA-256 digest: 64 hex digits are",
                                                 Quoted(CutUtf8(expected_hex, 80))));
