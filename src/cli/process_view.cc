@@ -1,6 +1,5 @@
 #include "cli/process_view.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/stat.h>
@@ -10,8 +9,8 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
-#include <memory>
 
+#include "base/directory_names.h"
 #include "base/errno_error.h"
 #include "base/text_file.h"
 #include "base/unique_fd.h"
@@ -83,32 +82,6 @@ Result<std::string> LinkTarget(BorrowedFd directory, const std::string& path) {
   return std::string(target.data(), static_cast<std::size_t>(size));
 }
 
-struct CloseDirectory {
-  void operator()(DIR* directory) const { closedir(directory); }
-};
-
-// Names but "." and "..".
-Result<std::vector<std::string>> EntriesOf(BorrowedFd directory, const char* path) {
-  UniqueFd opened(openat(directory.get(), path, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!opened.valid()) {
-    return Fail(ErrnoError("open", path, errno));
-  }
-  const std::unique_ptr<DIR, CloseDirectory> list(fdopendir(opened.get()));
-  if (list == nullptr) {
-    return Fail(ErrnoError("open", path, errno));
-  }
-  static_cast<void>(opened.Release());  // the list's from here on
-  std::vector<std::string> names;
-  // NOLINTNEXTLINE(concurrency-mt-unsafe): the list is this function's own
-  while (const dirent* entry = readdir(list.get())) {
-    const std::string_view name = static_cast<const char*>(entry->d_name);
-    if (name != "." && name != "..") {
-      names.emplace_back(name);
-    }
-  }
-  return names;
-}
-
 Result<ProcessView::Root> ViewRoot(BorrowedFd process) {
   const UniqueFd root(openat(process.get(), "root", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!root.valid()) {
@@ -118,13 +91,13 @@ Result<ProcessView::Root> ViewRoot(BorrowedFd process) {
   if (fstatvfs(root.get(), &system) != 0) {
     return Fail(ErrnoError("statvfs", "root", errno));
   }
-  const std::vector<std::string> names = BH_TRY(EntriesOf(root.borrow(), "."));
+  const std::vector<std::string> names = BH_TRY(NamesIn(root.borrow(), ".", "root"));
   return ProcessView::Root{names.empty(), (system.f_flag & ST_RDONLY) != 0};
 }
 
 Result<std::map<int, std::string>> ViewDescriptors(BorrowedFd process) {
   std::map<int, std::string> descriptors;
-  for (const std::string& name : BH_TRY(EntriesOf(process, "fd"))) {
+  for (const std::string& name : BH_TRY(NamesIn(process, "fd", "fd"))) {
     int number = -1;
     std::from_chars(name.data(), name.data() + name.size(), number);
     const Result<std::string> target = LinkTarget(process, "fd/" + name);

@@ -1,6 +1,5 @@
 #include "codecache/directory.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/file.h>
@@ -8,8 +7,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
-#include <memory>
 
 #include "base/errno_error.h"
 #include "base/random_id.h"
@@ -87,38 +84,6 @@ Result<UniqueFd> OpenDirectory(const std::string& path) {
   }
   BH_TRY(CheckOwner(directory.borrow(), path));
   return directory;
-}
-
-Result<std::vector<std::string>> NamesIn(BorrowedFd directory) {
-  struct Close {
-    void operator()(DIR* stream) const { closedir(stream); }
-  };
-
-  UniqueFd own(openat(directory.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!own.valid()) {
-    return Fail(ErrnoError("open", "code cache", errno));
-  }
-  const std::unique_ptr<DIR, Close> stream(fdopendir(own.get()));
-  if (stream == nullptr) {
-    return Fail(ErrnoError("fdopendir", "code cache", errno));
-  }
-  [[maybe_unused]] const int owned_by_stream = own.Release();
-  std::vector<std::string> names;
-  for (;;) {
-    errno = 0;
-    const dirent* const entry = readdir(stream.get());  // NOLINT(concurrency-mt-unsafe): own stream
-    if (entry == nullptr) {
-      break;
-    }
-    const std::string_view name = entry->d_name;
-    if (name != "." && name != "..") {
-      names.emplace_back(name);
-    }
-  }
-  if (errno != 0) {
-    return Fail(ErrnoError("readdir", "code cache", errno));
-  }
-  return names;
 }
 
 Result<UniqueFd> LockForSweep(BorrowedFd directory) {

@@ -7,7 +7,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "base/unique_fd.h"
 
@@ -16,9 +15,6 @@ namespace bulkhead::codecache {
 // Made with its parents if it is absent (mode 0700). kUnsupported unless it is a directory of this
 // user's that nobody else may write to.
 Result<UniqueFd> OpenDirectory(const std::string& path);
-
-// What is in it, but for "." and "..".
-Result<std::vector<std::string>> NamesIn(BorrowedFd directory);
 
 // The right to remove entries for want of room, one holder at a time over all processes; held while
 // the descriptor is open. Finding and storing need no lock.

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/directory_names.h"
 #include "base/errno_error.h"
 #include "codecache/directory.h"
 
@@ -173,9 +174,12 @@ void Store::MakeRoom(const std::string& keep) const {
   }
 }
 
+Result<std::vector<std::string>> Store::Names() const {
+  return NamesIn(directory_.borrow(), ".", "code cache");
+}
+
 Result<CodeCacheStat> Store::Stat() const {
-  const std::vector<Entry> entries =
-      Entries(directory_.borrow(), BH_TRY(NamesIn(directory_.borrow())));
+  const std::vector<Entry> entries = Entries(directory_.borrow(), BH_TRY(Names()));
   return CodeCacheStat{entries.size(), TotalBytes(entries), options_.bytes_max};
 }
 
@@ -186,7 +190,7 @@ Result<CodeCacheSweep> Store::Prune(std::uint64_t bytes) const {
 
 // An entry that is used meanwhile lives on for whoever has it open.
 Result<CodeCacheSweep> Store::Sweep(std::uint64_t bytes_max, const std::string& keep) const {
-  const std::vector<std::string> names = BH_TRY(NamesIn(directory_.borrow()));
+  const std::vector<std::string> names = BH_TRY(Names());
   for (const std::string& name : names) {
     if (IsNewFileName(name)) {
       RemoveIfAbandoned(directory_.borrow(), name);
@@ -220,7 +224,7 @@ Result<CodeCacheSweep> Store::Verify() const {
   const UniqueFd lock = BH_TRY(LockForSweep(directory_.borrow()));
   CodeCacheSweep before = BH_TRY(Sweep(~0ULL, {}));
   CodeCacheSweep sweep;
-  for (const Entry& entry : Entries(directory_.borrow(), BH_TRY(NamesIn(directory_.borrow())))) {
+  for (const Entry& entry : Entries(directory_.borrow(), BH_TRY(Names()))) {
     const UniqueFd file = OpenEntry(directory_.borrow(), entry.name);
     if (!file.valid() && errno == ENOENT) {
       continue;

@@ -7,6 +7,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/unique_fd.h"
 #include "codecache/entry.h"
@@ -51,6 +52,7 @@ class Store {
   Store(CodeCacheOptions options, UniqueFd directory, StoreHooks hooks)
       : options_(std::move(options)), directory_(std::move(directory)), hooks_(std::move(hooks)) {}
 
+  Result<std::vector<std::string>> Names() const;
   void MakeRoom(const std::string& keep) const;
   Result<CodeCacheSweep> Sweep(std::uint64_t bytes_max, const std::string& keep) const;
   std::string Discard(const std::string& name, BorrowedFd opened) const;
