@@ -3,53 +3,39 @@
 
 #include <bulkhead/snapshot.h>
 
-#include <atomic>
-#include <memory>
+#include <cstdint>
+#include <mutex>
 
 namespace bulkhead::supervise {
 
-class Ledger {
+template <class Counts>
+class Counters {
  public:
-  using Field = std::uint64_t WorkerLedger::*;
+  using Field = std::uint64_t Counts::*;
 
-  void Add(Field field) { cell(field).fetch_add(1, std::memory_order_relaxed); }
+  void Add(Field field) {
+    const std::lock_guard lock(mutex_);
+    ++(counts_.*field);
+  }
 
-  void Sub(Field field) { cell(field).fetch_sub(1, std::memory_order_relaxed); }
+  void Sub(Field field) {
+    const std::lock_guard lock(mutex_);
+    --(counts_.*field);
+  }
 
-  WorkerLedger Read() const;
+  // All of one moment.
+  Counts Read() const {
+    const std::lock_guard lock(mutex_);
+    return counts_;
+  }
 
  private:
-  std::atomic<std::uint64_t>& cell(Field field);
-
-  std::atomic<std::uint64_t> spawned_{0};
-  std::atomic<std::uint64_t> cancel_sent_{0};
-  std::atomic<std::uint64_t> grace_expired_{0};
-  std::atomic<std::uint64_t> forced_{0};
-  std::atomic<std::uint64_t> reaped_{0};
-  std::atomic<std::uint64_t> protocol_failures_{0};
-  std::atomic<std::uint64_t> live_workers_{0};
-  std::atomic<std::uint64_t> live_protocol_tasks_{0};
-  std::atomic<std::uint64_t> pending_root_leases_{0};
+  mutable std::mutex mutex_;
+  Counts counts_;
 };
 
-// The same for CodeCounts.
-class CodeLedger {
- public:
-  using Field = std::uint64_t CodeCounts::*;
-
-  void Add(Field field) { cell(field).fetch_add(1, std::memory_order_relaxed); }
-
-  CodeCounts Read() const;
-
- private:
-  std::atomic<std::uint64_t>& cell(Field field);
-
-  std::atomic<std::uint64_t> hits_{0};
-  std::atomic<std::uint64_t> misses_{0};
-  std::atomic<std::uint64_t> corrupt_{0};
-  std::atomic<std::uint64_t> stale_{0};
-  std::atomic<std::uint64_t> stored_{0};
-};
+using Ledger = Counters<WorkerLedger>;
+using CodeLedger = Counters<CodeCounts>;
 
 // One run's view: counts into the shared ledger and remembers its own share for the report.
 class RunLedger {
