@@ -24,8 +24,8 @@ struct RuntimeOptions {
   std::shared_ptr<CodeCache> code_cache = nullptr;
 };
 
-// Thread-safe. At most two library threads (keeper, watchdog), started with it, joined by the
-// destructor.
+// Thread-safe. At most three library threads, joined by the destructor: keeper and watchdog,
+// started with it, and one for spare workers, started by the first KeepWarm.
 class Runtime {
  public:
   // kResourceExhausted if a thread or descriptor is not to be had.

@@ -243,7 +243,7 @@ bool Run::Launch(Preparation& preparation) {
   live_worker_ =
       std::make_shared<supervise::GaugeHold>(runtime_.ledger, &WorkerLedger::live_workers);
   report_.worker_pid = worker->process->identity().pid;
-  report_.containment = worker->process->walls().mechanisms;
+  report_.containment = worker->walls.mechanisms;
   UniqueFd pidfd(fcntl(worker->process->pidfd().get(), F_DUPFD_CLOEXEC, 0));
   if (pidfd.valid()) {
     auto guard = runtime_.watchdog->Arm(

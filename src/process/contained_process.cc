@@ -132,8 +132,6 @@ Status ContainedProcess::KillTree() {
     return {};
   }
   SampleMemory();
-  // The worker first only to save time: its memory is large, and init would wait for it.
-  (void)SignalProcess(parts_.worker_pidfd.borrow(), SIGKILL);
   Status killed = SignalProcess(parts_.init_pidfd.borrow(), SIGKILL);
   if (!killed) {
     killed.error().message =

@@ -323,7 +323,7 @@ Event Exchange::JudgeAck(wire::HelloAck ack) {
     return Event::kHelloAck;
   }
   AckJudgement judgement =
-      JudgeHelloAck(input_.worker.hello, ack, input_.expected, input_.worker.process->walls());
+      JudgeHelloAck(input_.worker.hello, ack, input_.expected, input_.worker.walls);
   result_.problem = std::move(judgement.problem);
   if (judgement.state == AckJudgement::State::kViolation) {
     return Event::kViolation;

@@ -64,10 +64,10 @@ Result<StartedWorker> StartWorker(Keeper& keeper, const WorkerStart& start,
   worker.worker_stderr = std::move(pipe.parent);
   worker.hello = start.hello;
   worker.hello.nonce = wire::MakeNonce();
-  const process::OuterWalls walls = worker.process->walls();
-  worker.hello.own_mounts = walls.own_mounts;
-  worker.hello.own_user = walls.own_user;
-  worker.hello.may_change_user = walls.may_change_user;
+  worker.walls = worker.process->walls();
+  worker.hello.own_mounts = worker.walls.own_mounts;
+  worker.hello.own_user = worker.walls.own_user;
+  worker.hello.may_change_user = worker.walls.may_change_user;
   worker.id = {1, request_id};
   return worker;
 }

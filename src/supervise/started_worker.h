@@ -27,6 +27,7 @@ struct WorkerStart {
 
 struct StartedWorker {
   std::unique_ptr<process::WorkerProcess> process;
+  process::OuterWalls walls;  // what was put around it from outside
   UniqueFd socket;
   UniqueFd worker_stderr;
   wire::Hello hello;                  // to be sent; with an answer: as it was sent

@@ -237,7 +237,7 @@ std::optional<std::string> WarmPool::TakeAnswer(Spare& spare) {
     return message ? "a spare worker did not answer with HelloAck" : message.error().message;
   }
   AckJudgement judgement =
-      JudgeHelloAck(spare.worker.hello, *ack, start_.expected, spare.worker.process->walls());
+      JudgeHelloAck(spare.worker.hello, *ack, start_.expected, spare.worker.walls);
   if (judgement.state != AckJudgement::State::kFine) {
     return std::move(judgement.problem);
   }
