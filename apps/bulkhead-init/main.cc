@@ -20,6 +20,7 @@
 #include <cstdint>
 
 #include "process/init_protocol.h"
+#include "process/raw_call.h"
 
 #if !defined(__x86_64__)
 #error "system calls and the entry point are for x86-64"
@@ -27,6 +28,7 @@
 
 namespace {
 
+using bulkhead::process::Call;
 using bulkhead::process::InitReport;
 using bulkhead::process::kInitProgramDescriptor;
 using bulkhead::process::kInitReportDescriptor;
@@ -36,32 +38,9 @@ constexpr int kExitNoParent = 1;
 constexpr int kErrnoInterrupted = 4;  // EINTR
 constexpr std::size_t kWorkerStackBytes = 16384;
 
-struct Arguments {
-  long values[6];
-};
-
-// 0 or more: the result; less: -errno.
-long Call(long number, Arguments a = {}) {
-  long result = number;
-  register long r10 __asm__("r10") = a.values[3];
-  register long r8 __asm__("r8") = a.values[4];
-  register long r9 __asm__("r9") = a.values[5];
-  __asm__ volatile("syscall"
-                   : "+a"(result)
-                   : "D"(a.values[0]), "S"(a.values[1]), "d"(a.values[2]), "r"(r10), "r"(r8),
-                     "r"(r9)
-                   : "rcx", "r11", "memory");
-  return result;
-}
-
-template <class T>
-long Word(T* pointer) {
-  return reinterpret_cast<long>(pointer);
-}
-
 [[noreturn]] void Exit(int status) {
   for (;;) {
-    Call(__NR_exit_group, {{status}});
+    Call(__NR_exit_group, status);
   }
 }
 
@@ -79,13 +58,12 @@ WorkerStart start;
   const char* const arguments[] = {start.program, nullptr};
   const char* const environment[] = {nullptr};
   Call(__NR_setsid);
-  Call(__NR_prctl, {{PR_SET_PDEATHSIG, SIGKILL}});
+  Call(__NR_prctl, PR_SET_PDEATHSIG, SIGKILL);
   constexpr long kBadDescriptor = -9;  // EBADF: the program is not pinned
   long error =
-      Call(__NR_execveat,
-           {{kInitProgramDescriptor, Word(""), Word(arguments), Word(environment), AT_EMPTY_PATH}});
+      Call(__NR_execveat, kInitProgramDescriptor, "", arguments, environment, AT_EMPTY_PATH);
   if (error == kBadDescriptor) {
-    error = Call(__NR_execve, {{Word(start.program), Word(arguments), Word(environment)}});
+    error = Call(__NR_execve, start.program, arguments, environment);
   }
   start.error = error;
   Exit(kExitNoParent);
@@ -168,7 +146,7 @@ void Send(const InitReport& report, const WorkerIdentity* identity) {
   constexpr long kNoSignal = 0x4000;  // MSG_NOSIGNAL
   long sent = 0;
   do {
-    sent = Call(__NR_sendmsg, {{kInitReportDescriptor, Word(&message), kNoSignal}});
+    sent = Call(__NR_sendmsg, kInitReportDescriptor, &message, kNoSignal);
   } while (sent == -kErrnoInterrupted);
   if (sent < 0) {
     Exit(kExitNoParent);  // and the worker with us
@@ -205,7 +183,7 @@ InitReport WaitForWorker(long worker) {
   report.kind = InitReport::Kind::kExited;
   for (;;) {
     Usage usage{};
-    const long ended = Call(__NR_wait4, {{-1, Word(&report.wait_status), 0, Word(&usage)}});
+    const long ended = Call(__NR_wait4, -1, &report.wait_status, 0, &usage);
     if (ended == worker) {
       constexpr std::uint64_t kMicrosecondsPerSecond = 1'000'000;
       constexpr std::uint64_t kBytesPerKib = 1024;
@@ -225,8 +203,8 @@ InitReport WaitForWorker(long worker) {
 void GiveUpRights() {
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
   const __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {};
-  Call(__NR_capset, {{Word(&header), Word(none)}});
-  Call(__NR_prctl, {{PR_SET_DUMPABLE, 0}});
+  Call(__NR_capset, &header, none);
+  Call(__NR_prctl, PR_SET_DUMPABLE, 0);
 }
 
 }  // namespace
@@ -237,15 +215,15 @@ extern "C" [[noreturn]] void Main(const long* stack) {
     Exit(kExitNoParent);
   }
   start.program = arguments[1];
-  Call(__NR_prctl, {{PR_SET_NAME, Word("bulkhead-init")}});
-  Call(__NR_fcntl, {{kInitReportDescriptor, F_SETFD, FD_CLOEXEC}});
-  Call(__NR_fcntl, {{kInitProgramDescriptor, F_SETFD, FD_CLOEXEC}});
+  Call(__NR_prctl, PR_SET_NAME, "bulkhead-init");
+  Call(__NR_fcntl, kInitReportDescriptor, F_SETFD, FD_CLOEXEC);
+  Call(__NR_fcntl, kInitProgramDescriptor, F_SETFD, FD_CLOEXEC);
   const Worker worker = StartWorker();
   ReportStart(worker);
   // The worker's channel ends with the worker, not with us.
   for (int fd = 0; fd <= kInitProgramDescriptor; ++fd) {
     if (fd != kInitReportDescriptor) {
-      Call(__NR_close, {{fd}});
+      Call(__NR_close, fd);
     }
   }
   GiveUpRights();

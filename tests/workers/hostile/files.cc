@@ -9,10 +9,12 @@
 #include <time.h>
 
 #include "hostile/attempts.h"
-#include "hostile/raw_call.h"
+#include "process/raw_call.h"
 
 namespace bulkhead::hostile {
 namespace {
+
+using process::Call;
 
 constexpr int kMagicLength = 16;
 constexpr unsigned kDeviceNull = 0x103;

@@ -8,10 +8,12 @@
 #include <time.h>
 
 #include "hostile/attempts.h"
-#include "hostile/raw_call.h"
+#include "process/raw_call.h"
 
 namespace bulkhead::hostile {
 namespace {
+
+using process::Call;
 
 constexpr long kX32Bit = 0x40000000;
 constexpr long kGetpidOf32Bits = 20;

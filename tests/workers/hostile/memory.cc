@@ -4,10 +4,12 @@
 #include <sys/mman.h>
 
 #include "hostile/attempts.h"
-#include "hostile/raw_call.h"
+#include "process/raw_call.h"
 
 namespace bulkhead::hostile {
 namespace {
+
+using process::Call;
 
 constexpr size_t kPageBytes = 4096;
 constexpr long kReadImpliesExec = 0x0400000;  // personality(2)

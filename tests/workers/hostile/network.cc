@@ -7,10 +7,12 @@
 #include <sys/un.h>
 
 #include "hostile/attempts.h"
-#include "hostile/raw_call.h"
+#include "process/raw_call.h"
 
 namespace bulkhead::hostile {
 namespace {
+
+using process::Call;
 
 constexpr int kChannel = 3;
 constexpr unsigned kLoopback = 0x7F000001;

@@ -10,10 +10,12 @@
 #include <time.h>
 
 #include "hostile/attempts.h"
-#include "hostile/raw_call.h"
+#include "process/raw_call.h"
 
 namespace bulkhead::hostile {
 namespace {
+
+using process::Call;
 
 constexpr long kInit = 1;
 constexpr long kEverybody = -1;

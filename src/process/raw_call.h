@@ -1,11 +1,12 @@
-// System calls without a C library between, so that the same attempts can be built against any.
+// System calls without a C library between: for programs that have none, or may be built against
+// any.
 #pragma once
 
 #if !defined(__x86_64__)
 #error "system calls are for x86-64"
 #endif
 
-namespace bulkhead::hostile {
+namespace bulkhead::process {
 
 struct Words {
   long values[6];
@@ -41,4 +42,4 @@ long Call(long number, Arguments... arguments) {
   return CallWith(number, Words{{Word(arguments)...}});
 }
 
-}  // namespace bulkhead::hostile
+}  // namespace bulkhead::process
