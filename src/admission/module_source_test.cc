@@ -71,8 +71,8 @@ void WriteFully(int fd, const Bytes& bytes) {
 TEST(ModuleSource, ReadsAFile) {
   const TempDir dir;
   const Bytes bytes = SmallestCommand();
-  WriteFile(dir.Path("m.wasm"), bytes);
-  const Result<ModuleSource> source = ModuleSource::FromFile(dir.Path("m.wasm"), kCeiling);
+  WriteFile(dir / "m.wasm", bytes);
+  const Result<ModuleSource> source = ModuleSource::FromFile(dir / "m.wasm", kCeiling);
   ASSERT_TRUE(source) << source.error().message;
   EXPECT_EQ(BytesOf(*source), bytes);
   EXPECT_TRUE(source->Inspect({}).refusals.empty());
@@ -158,19 +158,19 @@ TEST(ModuleSource, AnEmptyFileIsASourceButNoModule) {
 
 TEST(ModuleSource, SaysWhyAFileCannotBeRead) {
   const TempDir dir;
-  const Result<ModuleSource> missing = ModuleSource::FromFile(dir.Path("none.wasm"), kCeiling);
+  const Result<ModuleSource> missing = ModuleSource::FromFile(dir / "none.wasm", kCeiling);
   ASSERT_FALSE(missing);
   EXPECT_EQ(missing.error().code, ErrorCode::kNotFound);
   EXPECT_EQ(missing.error().sys_errno, ENOENT);
-  const Result<ModuleSource> directory = ModuleSource::FromFile(dir.Path(""), kCeiling);
+  const Result<ModuleSource> directory = ModuleSource::FromFile(dir / "", kCeiling);
   ASSERT_FALSE(directory);
   EXPECT_EQ(directory.error().code, ErrorCode::kIo);
   EXPECT_NE(directory.error().message.find("is a directory, not a file"), std::string::npos);
-  WriteFile(dir.Path("file"), std::string_view("x"));
-  const Result<ModuleSource> below = ModuleSource::FromFile(dir.Path("file/m.wasm"), kCeiling);
+  WriteFile(dir / "file", std::string_view("x"));
+  const Result<ModuleSource> below = ModuleSource::FromFile(dir / "file/m.wasm", kCeiling);
   ASSERT_FALSE(below);
   EXPECT_EQ(below.error().sys_errno, ENOTDIR);
-  const UniqueFd write_only(open(dir.Path("file").c_str(), O_WRONLY | O_CLOEXEC));
+  const UniqueFd write_only(open((dir / "file").c_str(), O_WRONLY | O_CLOEXEC));
   const Result<ModuleSource> unreadable =
       ModuleSource::FromDescriptor(write_only.get(), "w", kCeiling);
   ASSERT_FALSE(unreadable);
@@ -184,17 +184,17 @@ TEST(Case, G35OddPathsNameTheExactFile) {
   for (const std::string& name :
        {std::string("a b"), std::string("a\"b"), std::string("a\nb"), std::string("\xE2\x98\x83"),
         std::string("\xFF"), std::string(255, 'n')}) {
-    WriteFile(dir.Path(name), SmallestCommand());
-    EXPECT_TRUE(ModuleSource::FromFile(dir.Path(name), kCeiling)) << name;
+    WriteFile(dir / name, SmallestCommand());
+    EXPECT_TRUE(ModuleSource::FromFile(dir / name, kCeiling)) << name;
   }
-  WriteFile(dir.Path("short"), SmallestCommand());
+  WriteFile(dir / "short", SmallestCommand());
   const Result<ModuleSource> nul =
-      ModuleSource::FromFile(dir.Path("short") + std::string("\0x", 2), kCeiling);
+      ModuleSource::FromFile((dir / "short") + std::string("\0x", 2), kCeiling);
   ASSERT_FALSE(nul);
   EXPECT_EQ(nul.error().code, ErrorCode::kInvalidArgument);
   EXPECT_EQ(nul.error().message.find('\0'), std::string::npos);
   EXPECT_EQ(ModuleSource::FromFile("", kCeiling).error().code, ErrorCode::kInvalidArgument);
-  EXPECT_EQ(ModuleSource::FromFile(dir.Path(std::string(256, 'n')), kCeiling).error().sys_errno,
+  EXPECT_EQ(ModuleSource::FromFile(dir / std::string(256, 'n'), kCeiling).error().sys_errno,
             ENAMETOOLONG);
 }
 
@@ -206,7 +206,7 @@ TEST(OneShot, U17ModuleCeilingHoldsWithoutReadingOrAllocating) {
   EXPECT_TRUE(CheckModuleBytes(kCeiling, ~std::uint64_t{0}));
 
   const TempDir dir;
-  const UniqueFd file(open(dir.Path("large").c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  const UniqueFd file(open((dir / "large").c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   ASSERT_EQ(ftruncate(file.get(), static_cast<off_t>(kCeiling + 1)), 0);
   const Result<ModuleSource> source =
       ModuleSource::FromDescriptor(file.get(), "large", ~std::uint64_t{0});
@@ -221,10 +221,9 @@ TEST(OneShot, U17ModuleCeilingHoldsWithoutReadingOrAllocating) {
 TEST(ModuleSource, SizeLimitsHoldForFilesAndBytes) {
   const TempDir dir;
   const Bytes bytes = SmallestCommand();
-  WriteFile(dir.Path("m"), bytes);
-  EXPECT_TRUE(ModuleSource::FromFile(dir.Path("m"), bytes.size()));
-  EXPECT_EQ(ModuleSource::FromFile(dir.Path("m"), bytes.size() - 1).error().reason,
-            "module-too-large");
+  WriteFile(dir / "m", bytes);
+  EXPECT_TRUE(ModuleSource::FromFile(dir / "m", bytes.size()));
+  EXPECT_EQ(ModuleSource::FromFile(dir / "m", bytes.size() - 1).error().reason, "module-too-large");
   EXPECT_TRUE(ModuleSource::FromBytes(bytes, bytes.size()));
   EXPECT_EQ(ModuleSource::FromBytes(bytes, bytes.size() - 1).error().reason, "module-too-large");
   // A file that says 0 bytes and has more.

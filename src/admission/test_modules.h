@@ -18,6 +18,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/testing.h"
+
 namespace bulkhead::admission {
 
 using Bytes = std::vector<std::uint8_t>;
@@ -89,30 +91,7 @@ inline Bytes SmallestCommand() {
   return Module({StartType(), StartFunction(), StartExport(), StartCode()});
 }
 
-class TempDir {
- public:
-  TempDir() {
-    std::string name = (std::filesystem::temp_directory_path() / "bulkhead-test-XXXXXX").string();
-    path_ = mkdtemp(name.data()) != nullptr ? name : std::string();
-  }
-
-  TempDir(const TempDir&) = delete;
-  TempDir& operator=(const TempDir&) = delete;
-
-  ~TempDir() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-
-  std::string Path(std::string_view name) const { return path_ + "/" + std::string(name); }
-
- private:
-  std::string path_;
-};
-
-inline void WriteFile(const std::string& path, std::string_view text) {
-  std::ofstream(path, std::ios::binary) << text;
-}
+using bulkhead::WriteFile;
 
 inline void WriteFile(const std::string& path, const Bytes& bytes) {
   std::ofstream(path, std::ios::binary)
@@ -143,26 +122,25 @@ inline bool RunTool(std::vector<std::string> words) {
 // Fails the test (empty bytes) if wat2wasm is missing or refuses the text.
 inline Bytes Wat(std::string_view text) {
   const TempDir dir;
-  WriteFile(dir.Path("m.wat"), text);
-  return RunTool({"wat2wasm", "--enable-all", "--no-check", "-o", dir.Path("m.wasm"),
-                  dir.Path("m.wat")})
-             ? ReadFile(dir.Path("m.wasm"))
+  WriteFile(dir / "m.wat", text);
+  return RunTool({"wat2wasm", "--enable-all", "--no-check", "-o", dir / "m.wasm", dir / "m.wat"})
+             ? ReadFile(dir / "m.wasm")
              : Bytes();
 }
 
 inline bool HasClangForWasi() {
   const TempDir dir;
-  WriteFile(dir.Path("m.c"), "#include <stdio.h>\nint main(void) { return puts(\"\"); }\n");
-  return RunTool({"clang-14", "--target=wasm32-wasi", "--sysroot=/usr", "-o", dir.Path("m.wasm"),
-                  dir.Path("m.c")});
+  WriteFile(dir / "m.c", "#include <stdio.h>\nint main(void) { return puts(\"\"); }\n");
+  return RunTool(
+      {"clang-14", "--target=wasm32-wasi", "--sysroot=/usr", "-o", dir / "m.wasm", dir / "m.c"});
 }
 
 inline Bytes CompileC(std::string_view text) {
   const TempDir dir;
-  WriteFile(dir.Path("m.c"), text);
-  return RunTool({"clang-14", "--target=wasm32-wasi", "--sysroot=/usr", "-O1", "-o",
-                  dir.Path("m.wasm"), dir.Path("m.c")})
-             ? ReadFile(dir.Path("m.wasm"))
+  WriteFile(dir / "m.c", text);
+  return RunTool({"clang-14", "--target=wasm32-wasi", "--sysroot=/usr", "-O1", "-o", dir / "m.wasm",
+                  dir / "m.c"})
+             ? ReadFile(dir / "m.wasm")
              : Bytes();
 }
 

@@ -1,4 +1,4 @@
-// For the tests of this folder: a directory of one's own, code to keep, entries to spoil.
+// For the tests of this folder: code to keep, entries to spoil.
 #pragma once
 
 #include <fcntl.h>
@@ -8,51 +8,15 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/testing.h"
 #include "codecache/store.h"
 
 namespace bulkhead::codecache {
-
-class TempDir {
- public:
-  TempDir() {
-    std::string form = (std::filesystem::temp_directory_path() / "bulkhead-cache-XXXXXX").string();
-    path_ = mkdtemp(form.data());
-    // Tests that change their user must be able to pass through.
-    std::filesystem::permissions(path_, std::filesystem::perms(0755));
-  }
-
-  TempDir(const TempDir&) = delete;
-  TempDir& operator=(const TempDir&) = delete;
-
-  ~TempDir() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-
-  const std::string& path() const { return path_; }
-
-  std::string operator/(std::string_view name) const { return path_ + "/" + std::string(name); }
-
- private:
-  std::string path_;
-};
-
-inline void WriteFile(const std::string& path, std::string_view content) {
-  std::ofstream(path, std::ios::binary | std::ios::trunc) << content;
-}
-
-inline std::string ReadFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 // Without the lock file, sorted.
 inline std::vector<std::string> NamesOf(const std::string& directory) {

@@ -41,16 +41,6 @@ std::vector<std::string> MechanismsHere() {
     GTEST_SKIP() << "missing: permission to make namespaces"; \
   }
 
-ExitStatus RunToEnd(WorkerProcess& process) {
-  EXPECT_TRUE(WaitExited(process.pidfd(), Soon()).value_or(false));
-  const auto seen = process.Observe();
-  EXPECT_TRUE(seen && *seen) << "no exit seen";
-  const auto status = process.KillAndReap(Soon());
-  EXPECT_TRUE(status && *status) << "not reaped";
-  EXPECT_EQ(*seen, *status);
-  return status && *status ? **status : ExitStatus{};
-}
-
 ExitStatus EndOf(const std::string& program) {
   const auto process = MakeLauncher()->Spawn(Contained(program));
   EXPECT_TRUE(process) << process.error().message;

@@ -2,12 +2,9 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mount.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -24,6 +21,7 @@
 #include "base/text_file.h"
 #include "process/pidfd.h"
 #include "process/process_support_test.h"
+#include "support/refused_calls.h"
 
 namespace bulkhead::process {
 namespace {
@@ -51,16 +49,6 @@ void ExpectLaunchError(const Error& error, std::string_view stage, int sys_errno
   EXPECT_EQ(error.reason, stage) << error.message;
   EXPECT_EQ(error.sys_errno, sys_errno) << error.message;
   EXPECT_NE(error.message.find(part), std::string::npos) << error.message;
-}
-
-ExitStatus RunToEnd(WorkerProcess& process) {
-  EXPECT_TRUE(WaitExited(process.pidfd(), Soon()).value_or(false));
-  const auto seen = process.Observe();
-  EXPECT_TRUE(seen && *seen) << "no exit seen";
-  const auto status = process.KillAndReap(Soon());
-  EXPECT_TRUE(status && *status) << "not reaped";
-  EXPECT_EQ(*seen, *status);
-  return status && *status ? **status : ExitStatus{};
 }
 
 TEST(Case, G30MissingProgram) {
@@ -317,18 +305,6 @@ TEST(Case, G27OnlyTheGivenDescriptorsReachAWorker) {
 }
 
 // A seccomp profile that does not know a system call refuses it like this.
-bool RefuseSystemCall(unsigned number, unsigned answer) {
-  sock_filter filter[] = {
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | answer),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-  };
-  const sock_fprog program{std::size(filter), filter};
-  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-         syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) == 0;
-}
-
 int StartWithLeakedDescriptors() {
   const int leaked = open("/dev/null", O_RDONLY);
   BH_HOST_EXPECT(fcntl(leaked, F_DUPFD, 700) >= 0);
@@ -344,7 +320,7 @@ int StartWithLeakedDescriptors() {
 
 TEST(Launcher, DescriptorsAreClosedWithoutCloseRange) {
   TestHost host([] {
-    return RefuseSystemCall(SYS_close_range, EPERM) ? StartWithLeakedDescriptors() : kHostSkips;
+    return test::RefuseCalls({SYS_close_range}, EPERM) ? StartWithLeakedDescriptors() : kHostSkips;
   });
   const int code = host.Wait();
   if (code == kHostSkips) {
@@ -355,7 +331,7 @@ TEST(Launcher, DescriptorsAreClosedWithoutCloseRange) {
 
 TEST(Launcher, WorksWithoutClone3) {
   TestHost host([] {
-    return RefuseSystemCall(SYS_clone3, ENOSYS) ? StartWithLeakedDescriptors() : kHostSkips;
+    return test::RefuseCalls({SYS_clone3}, ENOSYS) ? StartWithLeakedDescriptors() : kHostSkips;
   });
   const int code = host.Wait();
   if (code == kHostSkips) {

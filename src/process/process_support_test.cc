@@ -118,6 +118,16 @@ ReportingWorker StartReporting(Launcher& launcher, const std::string& program) {
   return {process ? *std::move(process) : nullptr, std::move(report.reader)};
 }
 
+ExitStatus RunToEnd(WorkerProcess& process) {
+  EXPECT_TRUE(WaitExited(process.pidfd(), Soon()).value_or(false));
+  const auto seen = process.Observe();
+  EXPECT_TRUE(seen && *seen) << "no exit seen";
+  const auto status = process.KillAndReap(Soon());
+  EXPECT_TRUE(status && *status) << "not reaped";
+  EXPECT_EQ(*seen, *status);
+  return status && *status ? **status : ExitStatus{};
+}
+
 std::set<int> OpenDescriptors(pid_t pid) {
   std::set<int> open;
   std::error_code error;

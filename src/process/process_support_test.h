@@ -79,6 +79,9 @@ struct ReportingWorker {
 
 ReportingWorker StartReporting(Launcher& launcher, const std::string& program);
 
+// Waits until it ends by itself and reaps it; fails the test unless both give the same status.
+ExitStatus RunToEnd(WorkerProcess& process);
+
 std::set<int> OpenDescriptors(pid_t pid);
 std::size_t OwnDescriptorCount();
 // This process has a child that nobody reaped.

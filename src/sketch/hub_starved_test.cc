@@ -6,7 +6,7 @@
 #include <functional>
 
 #include "sketch/test_guest.h"
-#include "support/no_new_threads.h"
+#include "support/refused_calls.h"
 
 namespace bulkhead::sketch {
 namespace {

@@ -1,4 +1,4 @@
-// What the tests of this folder share: a scratch directory and short forms of everyday file work.
+// What the tests of this folder share: short forms of everyday file work.
 #pragma once
 
 #include <bulkhead/output_grant.h>
@@ -10,54 +10,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "base/testing.h"
 #include "base/unique_fd.h"
 #include "staging/staging_area.h"
 
 namespace bulkhead::staging {
-
-class TempDir {
- public:
-  TempDir() {
-    std::string form = (std::filesystem::temp_directory_path() / "bulkhead-test-XXXXXX").string();
-    path_ = mkdtemp(form.data());
-    // Tests that change their user must be able to pass through.
-    std::filesystem::permissions(path_, std::filesystem::perms(0755));
-  }
-
-  TempDir(const TempDir&) = delete;
-  TempDir& operator=(const TempDir&) = delete;
-
-  ~TempDir() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-
-  const std::string& path() const { return path_; }
-
-  std::string operator/(std::string_view name) const { return path_ + "/" + std::string(name); }
-
- private:
-  std::string path_;
-};
-
-inline void WriteFile(const std::string& path, std::string_view text) {
-  std::ofstream(path, std::ios::binary | std::ios::trunc) << text;
-}
-
-inline std::string ReadFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 inline void MakeDirectory(const std::string& path) {
   std::filesystem::create_directory(path);

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "support/no_new_threads.h"
+#include "support/refused_calls.h"
 
 namespace bulkhead::wasm {
 namespace {

@@ -126,22 +126,6 @@ class CodeCache : public BulkheadTest {
     return names;
   }
 
-  static AdmittedModule Admit(std::string_view text) {
-    return ModuleSource::FromBytes(AssembleText(text), ModulePolicy::kModuleBytesCeiling)
-        .value()
-        .Admit({})
-        .value();
-  }
-
-  static RunRequest GuestRequest() {
-    RunRequest request;
-    request.worker.executable = std::string(BH_BIN_DIR) + "/" + std::string(kWasmWorkerName);
-    request.worker.grace = seconds(1);
-    request.limits.deadline = kLongDeadline;
-    request.arguments = {"guest"};
-    return request;
-  }
-
   // Without the check of other runs that there was at most one worker.
   RunReport RunCached(const AdmittedModule& module, const RunRequest& request) {
     RunReport report = RunModule(runtime(), module, request);
@@ -453,8 +437,7 @@ TEST_F(CodeCache, WhatDoesNotValidateIsRefusedOnce) {
   const auto body = std::find(bytes.rbegin(), bytes.rend(), 0x01);
   ASSERT_NE(body, bytes.rend());
   *body = 0x6a;
-  const AdmittedModule module =
-      ModuleSource::FromBytes(bytes, ModulePolicy::kModuleBytesCeiling).value().Admit({}).value();
+  const AdmittedModule module = Admit(bytes);
   const RunReport report = RunCached(module, GuestRequest());
   ExpectOutcome(report, "module-refused/invalid-module", kClean);
   EXPECT_EQ(Entries().size(), 0U);

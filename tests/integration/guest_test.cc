@@ -29,13 +29,6 @@ class OneShot : public BulkheadTest {
     }
   }
 
-  static AdmittedModule Admit(const std::vector<std::uint8_t>& bytes) {
-    return ModuleSource::FromBytes(bytes, ModulePolicy::kModuleBytesCeiling)
-        .value()
-        .Admit({})
-        .value();
-  }
-
   // tests/wasm/<name>.wat, with `word` replaced by `by`.
   static AdmittedModule Load(std::string_view name, std::string_view word = {},
                              std::string_view by = {}) {
@@ -45,16 +38,7 @@ class OneShot : public BulkheadTest {
     if (const std::size_t at = text.rfind(word); !word.empty() && at != std::string::npos) {
       text.replace(at, word.size(), by);
     }
-    return Admit(AssembleText(text));
-  }
-
-  static RunRequest GuestRequest() {
-    RunRequest request;
-    request.worker.executable = std::string(BH_BIN_DIR) + "/" + std::string(kWasmWorkerName);
-    request.worker.grace = seconds(1);
-    request.limits.deadline = kLongDeadline;
-    request.arguments = {"guest"};
-    return request;
+    return Admit(text);
   }
 
   RunRequest GuestRequestWithOutput() const {

@@ -34,7 +34,7 @@ class OneShot : public BulkheadTest {
   // `start` is the body of _start, `thread` that of every thread; $spawn and $exit can be called.
   static AdmittedModule Threaded(std::string_view start, std::string_view thread,
                                  std::string_view memory = "1 16 shared") {
-    const std::string text = fmt::format(
+    return Admit(fmt::format(
         R"((module
           (import "wasi" "thread-spawn" (func $spawn (param i32) (result i32)))
           (import "wasi_snapshot_preview1" "proc_exit" (func $exit (param i32)))
@@ -43,20 +43,7 @@ class OneShot : public BulkheadTest {
           (import "env" "memory" (memory {}))
           (func (export "_start") (local $i i32) {})
           (func (export "wasi_thread_start") (param $id i32) (param $argument i32) {})))",
-        memory, start, thread);
-    return ModuleSource::FromBytes(AssembleText(text), ModulePolicy::kModuleBytesCeiling)
-        .value()
-        .Admit({})
-        .value();
-  }
-
-  static RunRequest GuestRequest() {
-    RunRequest request;
-    request.worker.executable = std::string(BH_BIN_DIR) + "/" + std::string(kWasmWorkerName);
-    request.worker.grace = seconds(1);
-    request.limits.deadline = kLongDeadline;
-    request.arguments = {"guest"};
-    return request;
+        memory, start, thread));
   }
 };
 

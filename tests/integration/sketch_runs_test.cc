@@ -45,10 +45,7 @@ class OneShot : public BulkheadTest {
   }
 
   static RunRequest SketchRequest() {
-    RunRequest request;
-    request.worker.executable = std::string(BH_BIN_DIR) + "/" + std::string(kWasmWorkerName);
-    request.worker.grace = seconds(1);
-    request.limits.deadline = kLongDeadline;
+    RunRequest request = GuestRequest();
     request.sketch.sketch_bytes = 2U << 20;
     request.sketch.blobs_max = 2;
     request.sketch.pending_reads_max = 2;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "support/proc_view.h"
+#include "support/wat.h"
 
 namespace bulkhead::test {
 namespace {
@@ -46,11 +47,19 @@ void BulkheadTest::TearDown() {
   }
 }
 
-AdmittedModule EmptyModule() {
-  return ModuleSource::FromBytes(kEmptyModule, ModulePolicy::kModuleBytesCeiling)
+AdmittedModule Admit(std::span<const std::uint8_t> bytes) {
+  return ModuleSource::FromBytes(bytes, ModulePolicy::kModuleBytesCeiling)
       .value()
       .Admit({})
       .value();
+}
+
+AdmittedModule Admit(std::string_view text) {
+  return Admit(AssembleText(text));
+}
+
+AdmittedModule EmptyModule() {
+  return Admit(kEmptyModule);
 }
 
 std::string BulkheadTest::WorkerPath(std::string_view name) {
@@ -63,6 +72,12 @@ RunRequest BulkheadTest::RequestFor(std::string_view worker) {
   request.worker.grace = std::chrono::seconds(1);
   request.limits.deadline = kLongDeadline;
   request.arguments = {"guest"};
+  return request;
+}
+
+RunRequest BulkheadTest::GuestRequest() {
+  RunRequest request = RequestFor("");
+  request.worker.executable = std::string(BH_BIN_DIR) + "/" + std::string(kWasmWorkerName);
   return request;
 }
 

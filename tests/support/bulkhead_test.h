@@ -7,7 +7,9 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -30,6 +32,10 @@ inline constexpr LedgerColumn kForcedAfterGrace = {1, 1, 1, 1, 1, 0};
 inline constexpr LedgerColumn kProtocolForced = {1, 0, 0, 1, 1, 1};
 
 LedgerColumn ColumnOf(const WorkerLedger& ledger);
+
+// A module that must be admitted, resp. translate first.
+AdmittedModule Admit(std::span<const std::uint8_t> bytes);
+AdmittedModule Admit(std::string_view text);
 
 // An admitted module with an empty _start, for workers that never look at it.
 AdmittedModule EmptyModule();
@@ -57,7 +63,9 @@ class BulkheadTest : public testing::Test {
   static std::string WorkerPath(std::string_view name);
   // Long deadline, one second of grace, no streams.
   static RunRequest RequestFor(std::string_view worker);
-  // The same with a destination in dir(), which holds "original".
+  // The same for the real worker.
+  static RunRequest GuestRequest();
+  // RequestFor with a destination in dir(), which holds "original".
   RunRequest RequestWithOutput(std::string_view worker) const;
 
   std::string Destination() const { return dir_.Path("destination"); }
