@@ -125,14 +125,17 @@ double Oversleep(int count, std::chrono::milliseconds sleep) {
   return MsSince(start) / count - Ms(sleep).count();
 }
 
-double SpawnAndReap(const std::string& program) {
+double SpawnAndReap(std::vector<std::string> command) {
+  std::vector<char*> argv;
+  for (std::string& word : command) {
+    argv.push_back(word.data());
+  }
+  argv.push_back(nullptr);
+  std::array<char*, 1> environment{nullptr};
   const auto start = Clock::now();
   pid_t pid = 0;
-  std::string path = program;
-  std::array<char*, 2> argv{path.data(), nullptr};
-  std::array<char*, 1> environment{nullptr};
-  if (posix_spawn(&pid, path.c_str(), nullptr, nullptr, argv.data(), environment.data()) != 0) {
-    std::perror(program.c_str());
+  if (posix_spawn(&pid, argv[0], nullptr, nullptr, argv.data(), environment.data()) != 0) {
+    std::perror(argv[0]);
     std::abort();
   }
   waitpid(pid, nullptr, 0);

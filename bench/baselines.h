@@ -30,8 +30,8 @@ struct Comparison {
 Comparison Compare(int count, const std::function<double()>& figure,
                    const std::function<double()>& baseline);
 
-// Spawns a program and reaps it, nothing else.
-double SpawnAndReap(const std::string& program);
+// Spawns a program (its path, then its arguments) and reaps it, nothing else.
+double SpawnAndReap(std::vector<std::string> command);
 
 // What `measure` says in a process and a session of its own: as a worker has them, and the
 // scheduler shares a busy machine out between sessions. Ends the program if there is no answer.

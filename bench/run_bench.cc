@@ -21,6 +21,7 @@
 
 #include "base/unique_fd.h"
 #include "baselines.h"
+#include "report.h"
 
 namespace {
 
@@ -28,18 +29,11 @@ using namespace std::chrono_literals;
 using bulkhead::AdmittedModule;
 using bulkhead::RunReport;
 using bulkhead::RunRequest;
+using bulkhead::bench::Line;
 using bulkhead::bench::Ms;
+using bulkhead::bench::Must;
 using bulkhead::bench::Repeat;
 using bulkhead::bench::Series;
-
-template <class T>
-T Must(bulkhead::Result<T> result) {
-  if (!result) {
-    std::fprintf(stderr, "run_bench: %s\n", result.error().message.c_str());
-    std::exit(1);
-  }
-  return *std::move(result);
-}
 
 constexpr std::string_view kTrivial =
     "(module (memory (export \"memory\") 1) (func (export \"_start\")))";
@@ -138,17 +132,6 @@ class Bench {
     return Ms(Run(module, bulkhead::OutcomeCode::kWorkerCompleted).elapsed).count();
   }
 
-  static void Line(const char* name, double figure, const char* unit, double baseline,
-                   const char* baseline_name, const char* bar) {
-    if (baseline > 0) {
-      std::printf("%-34s %9.2f %-5s | %9.2f %-28s | ratio %6.2f | %s\n", name, figure, unit,
-                  baseline, baseline_name, figure / baseline, bar);
-    } else {
-      std::printf("%-34s %9.2f %-5s | %40s| %13s | %s\n", name, figure, unit, "", "", bar);
-    }
-    std::fflush(stdout);
-  }
-
   ExecutingWorker executing_;
   std::unique_ptr<bulkhead::Runtime> runtime_;
   RunRequest request_;
@@ -157,7 +140,7 @@ class Bench {
 void Bench::Trivial() {
   const AdmittedModule module = Module(kTrivial);
   const Series run = Repeat(200, [&] { return TrivialRunMs(module); });
-  const Series floor = Repeat(200, [&] { return bulkhead::bench::SpawnAndReap("/bin/true"); });
+  const Series floor = Repeat(200, [&] { return bulkhead::bench::SpawnAndReap({"/bin/true"}); });
   Line("trivial module, cold worker", run.median, "ms", floor.median, "spawn+reap of /bin/true",
        "the original: 9.8 ms; at most 0.8 of it (7.8 ms), aim 4.9 ms");
 }
@@ -338,7 +321,8 @@ void Bench::Code() {
   const auto stat = Must(options.code_cache->Stat());
   const std::string name =
       "second run of " + std::to_string(module.size_bytes() >> 10) + " KiB of code";
-  Line(name.c_str(), second.median, "ms", off.median, "--cache off", "");
+  Line(name, second.median, "ms", off.median, "--cache off",
+       "1/50 of the original's 360 ms (7.2 ms)");
   Line("first run, compiled and stored", first.median, "ms", off.median, "--cache off", "");
   const Series verify = Repeat(60, [&] {
     const auto start = std::chrono::steady_clock::now();

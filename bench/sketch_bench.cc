@@ -15,6 +15,7 @@
 
 #include "bare_engine.h"
 #include "baselines.h"
+#include "report.h"
 #include "support/sketch_module.h"
 
 namespace {
@@ -29,17 +30,9 @@ using bulkhead::bench::Compare;
 using bulkhead::bench::Comparison;
 using bulkhead::bench::InOwnSession;
 using bulkhead::bench::Ms;
+using bulkhead::bench::Must;
 using bulkhead::bench::Repeat;
 using bulkhead::test::SketchParts;
-
-template <class T>
-T Must(bulkhead::Result<T> result) {
-  if (!result) {
-    std::fprintf(stderr, "sketch_bench: %s\n", result.error().message.c_str());
-    std::exit(1);
-  }
-  return *std::move(result);
-}
 
 constexpr int kRounds = 9;
 // Of what is compared with its like: enough for a median to hold still on a machine that also does

@@ -30,7 +30,7 @@ readonly RUN_PACKAGES=(
 readonly TEST_PACKAGES=(
   git libgtest-dev wabt musl-tools clang-format-19 clang-tidy-19 lld-19 groff zsh fish
 )
-readonly BENCH_PACKAGES=(libbenchmark-dev)
+readonly BENCH_PACKAGES=(bubblewrap)
 readonly CLANG_PACKAGES=(clang-19 libclang-rt-19-dev)
 
 say() { printf 'setup: %s\n' "$*" >&2; }
