@@ -1,5 +1,6 @@
 #include "support/leak_guard.h"
 
+#include <time.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -7,8 +8,6 @@
 #include <fstream>
 #include <sstream>
 #include <thread>
-
-#include "support/proc_view.h"
 
 namespace bulkhead::test {
 namespace {
@@ -57,6 +56,15 @@ void FindCgroups(std::vector<std::string>& leaks) {
   }
 }
 
+// On the scale of ProcessView::start_time.
+std::uint64_t TicksSinceBoot() {
+  timespec now{};
+  clock_gettime(CLOCK_BOOTTIME, &now);
+  const auto per_second = static_cast<std::uint64_t>(sysconf(_SC_CLK_TCK));
+  return static_cast<std::uint64_t>(now.tv_sec) * per_second +
+         static_cast<std::uint64_t>(now.tv_nsec) * per_second / 1'000'000'000U;
+}
+
 // The thread sanitizer starts a thread of its own together with the program's first one: let that
 // happen before the threads are counted.
 std::size_t ThreadCountBefore() {
@@ -71,12 +79,30 @@ std::size_t ThreadCountBefore() {
 LeakGuard::LeakGuard()
     : children_(Children()), descriptors_(OpenDescriptors()), threads_(ThreadCountBefore()) {}
 
+void LeakGuard::NoteWorker(pid_t pid) {
+  if (pid != 0) {
+    workers_[pid] = TicksSinceBoot();
+  }
+}
+
+// A number in use as a group or session is given to no new process. So if a later process has it
+// as its own, nothing was left of the worker when it got it: a busy machine goes through all
+// numbers in a minute.
+bool LeakGuard::BelongsToWorker(const ProcessView& process, pid_t group_or_session) const {
+  const auto worker = workers_.find(group_or_session);
+  if (worker == workers_.end()) {
+    return false;
+  }
+  const std::optional<ProcessView> leader = ViewProcess(group_or_session);
+  return process.start_time <= worker->second || !leader || leader->start_time <= worker->second;
+}
+
 void LeakGuard::FindProcesses(std::vector<std::string>& leaks) const {
   for (const ProcessView& process : AllProcesses()) {
     const bool child = process.parent == getpid() && !children_.contains(process.pid);
     // A dead descendant waits for its reaper, which is not us.
-    const bool member = !process.zombie() &&
-                        (workers_.contains(process.group) || workers_.contains(process.session));
+    const bool member = !process.zombie() && (BelongsToWorker(process, process.group) ||
+                                              BelongsToWorker(process, process.session));
     if (child || member) {
       leaks.push_back("process " + std::to_string(process.pid) + " (" + process.name +
                       ") in state " + process.state);

@@ -6,10 +6,13 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <map>
 #include <set>
 #include <string>
 #include <vector>
+
+#include "support/proc_view.h"
 
 namespace bulkhead::test {
 
@@ -18,11 +21,7 @@ class LeakGuard {
   LeakGuard();
 
   // Remembers a worker, so that its group and session are looked for as well. 0: there was none.
-  void NoteWorker(pid_t pid) {
-    if (pid != 0) {
-      workers_.insert(pid);
-    }
-  }
+  void NoteWorker(pid_t pid);
 
   // Remembers a directory in which no staging may be left.
   void NoteDirectory(const std::string& path) { directories_.insert(path); }
@@ -33,13 +32,14 @@ class LeakGuard {
 
  private:
   void FindProcesses(std::vector<std::string>& leaks) const;
+  bool BelongsToWorker(const ProcessView& process, pid_t group_or_session) const;
   void FindDescriptors(std::vector<std::string>& leaks) const;
   void FindStaging(std::vector<std::string>& leaks) const;
 
   std::set<pid_t> children_;
   std::map<int, std::string> descriptors_;
   std::size_t threads_;
-  std::set<pid_t> workers_;
+  std::map<pid_t, std::uint64_t> workers_;  // and when they were noted, in ticks since the boot
   std::set<std::string> directories_;
 };
 
