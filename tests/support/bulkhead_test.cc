@@ -1,6 +1,7 @@
 #include "support/bulkhead_test.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "support/proc_view.h"
 #include "support/wat.h"
@@ -77,6 +78,10 @@ RunRequest BulkheadTest::RequestFor(std::string_view worker) {
 
 RunRequest BulkheadTest::GuestRequest() {
   RunRequest request = RequestFor("");
+  const char* level = std::getenv("BULKHEAD_TEST_SANDBOX");
+  if (level != nullptr && level == SandboxLevelName(SandboxLevel::kStrict)) {
+    request.worker.sandbox = SandboxLevel::kStrict;
+  }
   request.worker.executable = std::string(BH_BIN_DIR) + "/" + std::string(kWasmWorkerName);
   return request;
 }
