@@ -1,11 +1,13 @@
 // What the wall costs: full runs with cached code in the default sandbox, cold and from spare
 // workers, against bubblewrap, against no sandbox and against bare processes. Prints lines as
 // run_bench does, and where the time goes.
-// usage: wall_bench [NAME...]     names: cold warm rate kill idle heap
+// usage: wall_bench [NAME...]     names: cold warm rate kill deadline idle heap
 #include <bulkhead/code_cache.h>
 #include <bulkhead/run.h>
 
+#include <fcntl.h>
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -16,8 +18,10 @@
 #include <thread>
 #include <vector>
 
+#include "base/unique_fd.h"
 #include "baselines.h"
 #include "report.h"
+#include "support/busy_guests.h"
 
 namespace {
 
@@ -100,6 +104,7 @@ class Bench {
   void Warm();
   void Rate();
   void Kill();
+  void Deadline();
   void Idle();
   void Heap();
 
@@ -282,6 +287,47 @@ void Bench::Kill() {
        fmt::format("p99 at most 50 ms: {:.2f}", clean[98]).c_str());
 }
 
+// How long after its deadline, and its grace if that was needed, a run's worker is gone. What the
+// guest wrote may then still be on its way to a slow reader, for kDeliverMax at most, and a deaf
+// one takes all of that.
+void Bench::Deadline() {
+  constexpr int kRuns = 40;
+  RunRequest request = request_;
+  request.limits.deadline = 100ms;
+  request.limits.threads_max = 64;
+  request.worker.grace = 50ms;
+  std::array<int, 2> deaf{};
+  if (pipe2(deaf.data(), O_CLOEXEC) != 0) {
+    std::abort();
+  }
+  const bulkhead::UniqueFd reader(deaf[0]);
+  const bulkhead::UniqueFd writer(deaf[1]);
+  for (const bulkhead::test::BusyGuest& guest : bulkhead::test::BusyGuests()) {
+    if (guest.stop_worker) {
+      continue;  // needs an observer; the test of the deadlines has it
+    }
+    const AdmittedModule module = Module(guest.text);
+    request.stdout_to = guest.deaf_stdout ? bulkhead::GuestStream::Descriptor(writer.get())
+                                          : bulkhead::GuestStream::None();
+    std::vector<double> late;
+    for (int i = 0; i < kRuns; ++i) {
+      const RunReport report = RunModule(*runtime_, module, request);
+      const bool forced =
+          report.outcome.code == bulkhead::OutcomeCode::kForcedContainmentDeadlineExceeded;
+      if (!forced && report.outcome.code != bulkhead::OutcomeCode::kDeadlineExceeded) {
+        std::fprintf(stderr, "wall_bench: %s\n", report.outcome.CodeText().c_str());
+        std::exit(1);
+      }
+      const auto delivering = guest.deaf_stdout ? 1s : 0s;
+      late.push_back(Ms(report.elapsed - request.limits.deadline - delivering).count() -
+                     (forced ? 50 : 0));
+    }
+    std::sort(late.begin(), late.end());
+    Line(fmt::format("late: {}", guest.name), late[kRuns / 2], "ms", 0, "",
+         fmt::format("p99 at most 50 ms, max 200: max of {} {:.1f}", kRuns, late.back()).c_str());
+  }
+}
+
 void Bench::Idle() {
   constexpr std::uint64_t kSpares = 4;
   const auto before = WorkerPids();
@@ -318,9 +364,10 @@ int main(int argc, char** argv) {
     void (Bench::*run)();
   };
 
-  constexpr std::array kParts = {Part{"cold", &Bench::Cold}, Part{"warm", &Bench::Warm},
-                                 Part{"rate", &Bench::Rate}, Part{"kill", &Bench::Kill},
-                                 Part{"idle", &Bench::Idle}, Part{"heap", &Bench::Heap}};
+  constexpr std::array kParts = {Part{"cold", &Bench::Cold},         Part{"warm", &Bench::Warm},
+                                 Part{"rate", &Bench::Rate},         Part{"kill", &Bench::Kill},
+                                 Part{"deadline", &Bench::Deadline}, Part{"idle", &Bench::Idle},
+                                 Part{"heap", &Bench::Heap}};
   Bench bench;
   for (const Part& part : kParts) {
     bool chosen = argc < 2;

@@ -54,14 +54,17 @@ std::string Diagnose(const supervise::ExchangeResult& result, const RunReport& r
   return result.facts.terminal ? ToValidUtf8(result.facts.terminal->diagnostic) : std::string();
 }
 
-// A latched stop that a protocol fault outranked, or a report that the end of the worker outranked,
-// stays visible.
+// A report that a latched stop, a protocol fault or the end of the worker outranked stays visible.
 std::string MaskedCode(const supervise::ExchangeResult& result, const Outcome& outcome) {
-  if (result.facts.terminal && result.facts.terminal->counters.zero()) {
-    const std::string reported = supervise::MapTerminal(*result.facts.terminal).CodeText();
-    return reported == outcome.CodeText() ? std::string() : reported;
+  if (!result.facts.terminal || !result.facts.terminal->counters.zero()) {
+    return {};
   }
-  return {};
+  const Outcome reported = supervise::MapTerminal(*result.facts.terminal);
+  // The worker cannot know for which cause it was asked to stop.
+  const bool answer_to_stop =
+      reported.kind() == OutcomeKind::kStopped && outcome.kind() == OutcomeKind::kStopped;
+  return answer_to_stop || reported.CodeText() == outcome.CodeText() ? std::string()
+                                                                     : reported.CodeText();
 }
 
 void FillStreams(supervise::Exchange& exchange, RunReport& report) {

@@ -22,6 +22,7 @@
 #include "codecache/store.h"
 #include "oneshot/code.h"
 #include "support/bulkhead_test.h"
+#include "support/busy_guests.h"
 #include "support/program.h"
 #include "support/wat.h"
 
@@ -45,24 +46,6 @@ std::string Repeated(std::string_view text, int times) {
     all += text;
   }
   return all;
-}
-
-// The innermost of many loops changes many variables, each of which every loop has to carry: half a
-// minute of compiling for five kilobytes.
-std::string NestedLoops(int depth, int variables) {
-  std::string loops;
-  std::string ends;
-  for (int i = 0; i < depth; ++i) {
-    loops += fmt::format("(loop $l{}\n", i);
-    ends += fmt::format("(br_if $l{} (local.get {})))\n", depth - 1 - i, i % variables);
-  }
-  std::string changes;
-  for (int i = 0; i < variables; ++i) {
-    changes += fmt::format("(local.set {0} (i32.add (local.get {0}) (local.get {1})))\n", i,
-                           (i + 1) % variables);
-  }
-  return fmt::format("(module (func (export \"_start\") (local{}) {}{}{}))",
-                     Repeated(" i32", variables), loops, changes, ends);
 }
 
 std::string Leb(std::size_t value) {
