@@ -16,7 +16,7 @@ enum class Stage : std::uint8_t {
   kCompile,
   kExecute,
   kStop,
-  kReap,
+  kReap,  // it has reported, or is to be killed: until it is gone
   kPublish,
   kDone,
 };

@@ -73,6 +73,13 @@ void Exchange::Announce(Stage stage) {
   }
 }
 
+// With the report, or with the end that came without one.
+void Exchange::AnnounceReap() {
+  if (result_.entered[static_cast<std::size_t>(Stage::kReap)] == MonotonicTime{}) {
+    Announce(Stage::kReap);
+  }
+}
+
 // A spare worker was greeted before.
 void Exchange::Greet() {
   if (input_.worker.ack) {
@@ -410,6 +417,7 @@ void Exchange::Do(Action action) {
                                                    input_.execute.memory_overhead_bytes);
       return Enter(Stage::kExecute);
     case Action::kKeepTerminal:
+      AnnounceReap();
       input_.worker.process->SampleMemory();  // while there is something to look at
       linger_end_ = Deadline::After(context_.clock.Now(), kLingerMax);
       grace_end_ = Deadline::Never();
@@ -431,7 +439,7 @@ void Exchange::Contain() {
   result_.facts.exited_by_itself = !forced_;
   input_.execute_descriptors
       .clear();  // our copies of the guest's pipe ends, if they were never sent
-  Announce(Stage::kReap);
+  AnnounceReap();
   auto reaped = input_.worker.process->KillAndReap(Deadline::After(context_.clock.Now(), kReapMax));
   if (!reaped || !*reaped) {
     result_.facts.contained = false;

@@ -127,6 +127,7 @@ class Exchange {
   void Enter(Stage stage);
   // Enter, but the report's stage stays where the run ended.
   void Announce(Stage stage);
+  void AnnounceReap();
   bool CancelRequested() const;
   bool CanStop() const;
   bool Compiling() const;

@@ -94,6 +94,7 @@ std::optional<StartedWorker> WarmPool::Take(const WorkerStart& start) {
   StartedWorker worker = std::move(spare->worker);
   spares_.erase(spare);
   ++counts_.used;
+  replace_at_ = Deadline::After(clock_.Now(), kReplacePause);
   wake_->Signal();
   return worker;
 }
@@ -132,13 +133,21 @@ std::optional<WarmPool::Step> WarmPool::NextStep() {
     step.to_end.push_back(std::move(spares_.back()));
     spares_.pop_back();
   }
-  const bool may_start = retry_at_.never() || retry_at_.PassedAt(clock_.Now());
+  const Deadline start_at = StartAt();
+  const bool may_start = start_at.never() || start_at.PassedAt(clock_.Now());
   if (spares_.size() < wanted_ && may_start) {
     step.to_start = start_;
     step.key = key_;
     retry_at_ = Deadline::Never();
   }
   return step;
+}
+
+Deadline WarmPool::StartAt() const {
+  if (retry_at_.never() || replace_at_.never()) {
+    return std::min(retry_at_, replace_at_);  // the other one, if it is set
+  }
+  return std::max(retry_at_, replace_at_);
 }
 
 void WarmPool::Start(const WorkerStart& start, const std::string& key) {
@@ -178,7 +187,7 @@ void WarmPool::WaitForEvents() {
       next = std::min(next, spare.answer_by);
     }
     if (spares_.size() < wanted_) {
-      next = std::min(next, retry_at_);
+      next = std::min(next, StartAt());
     }
   }
   // Somebody may take a spare and close its descriptors meanwhile: what is found then is looked at

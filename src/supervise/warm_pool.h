@@ -29,6 +29,9 @@ class WarmPool {
   // Pause after a start that failed; doubles up to the last.
   static constexpr std::chrono::milliseconds kRetryFirst{50};
   static constexpr std::chrono::milliseconds kRetryLast{10'000};
+  // From taking a spare to starting the next: so long the processors belong to the run that took
+  // it. Starting one costs about as much as a short run.
+  static constexpr std::chrono::milliseconds kReplacePause{3};
 
   WarmPool(Keeper& keeper, const Clock& clock, Ledger& ledger)
       : keeper_(keeper), clock_(clock), ledger_(ledger) {}
@@ -65,6 +68,8 @@ class WarmPool {
 
   Status StartThread();
   void Loop();
+  // When a missing spare may be started; never: now. Under the lock.
+  Deadline StartAt() const;
   // What is to be done now; nullopt: the end.
   std::optional<Step> NextStep();
   void Start(const WorkerStart& start, const std::string& key);
@@ -89,12 +94,13 @@ class WarmPool {
   std::size_t wanted_ = 0;
   std::deque<Spare> spares_;  // oldest first
   std::deque<Spare> unwanted_;
+  Deadline replace_at_ = Deadline::Never();  // not before; never: at once
   WarmCounts counts_;
   bool stopping_ = false;
 
   // The thread's own
   WaitSet waits_;
-  Deadline retry_at_ = Deadline::Never();
+  Deadline retry_at_ = Deadline::Never();  // never: no start has failed
   std::chrono::milliseconds pause_ = kRetryFirst;
   std::uint64_t next_number_ = 1;
 
