@@ -1,13 +1,14 @@
 #include "process/cgroup_pool.h"
 
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <unistd.h>
 
 #include <chrono>
-#include <filesystem>
 #include <string_view>
 
 #include "base/clock.h"
+#include "base/directory_names.h"
 #include "base/random_id.h"
 #include "base/text_file.h"
 
@@ -28,12 +29,15 @@ constexpr std::chrono::milliseconds kJanitorBudget{500};
 void RemoveAbandoned(const CgroupMethod& method, const std::string& directory) {
   const MonotonicClock clock;
   const Deadline deadline = Deadline::After(clock.Now(), kJanitorBudget);
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(directory, error)) {
-    if (!entry.path().filename().string().starts_with(kLeafNamePrefix)) {
+  const auto names = NamesIn(BorrowedFd(AT_FDCWD), directory.c_str(), directory);
+  if (!names) {
+    return;
+  }
+  for (const std::string& name : *names) {
+    if (!name.starts_with(kLeafNamePrefix)) {
       continue;
     }
-    const auto leaf = CgroupLeaf::Adopt(method, entry.path());
+    const auto leaf = CgroupLeaf::Adopt(method, directory + "/" + name);
     if (leaf) {
       // Best effort: what cannot be killed now is found again at the next start.
       (*leaf)->KillAndWait(deadline).value_or(false);
