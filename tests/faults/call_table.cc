@@ -94,7 +94,6 @@ constexpr auto kTable = std::to_array<CallErrors>({
     {SYS_pidfd_open, "pidfd_open", kDescriptor},
     {SYS_pidfd_send_signal, "pidfd_send_signal", {EPERM}},
     {SYS_kill, "kill", {EPERM}},
-    {SYS_futex, "futex", {EINTR, EAGAIN}},
     {SYS_nanosleep, "nanosleep", {EINTR}},
     {SYS_clock_nanosleep, "clock_nanosleep", {EINTR}},
     {SYS_rt_sigtimedwait, "rt_sigtimedwait", {EINTR, EAGAIN}},
@@ -124,7 +123,8 @@ constexpr auto kTable = std::to_array<CallErrors>({
     {SYS_landlock_create_ruleset, "landlock_create_ruleset", {EMFILE, ENOMEM, EPERM}},
     {SYS_landlock_add_rule, "landlock_add_rule", {ENOMEM, EPERM}},
     {SYS_landlock_restrict_self, "landlock_restrict_self", {ENOMEM, EPERM}},
-    {SYS_brk, "brk", {}},  // tells by its answer, which is an address
+    {SYS_brk, "brk", {}},      // tells by its answer, which is an address
+    {SYS_futex, "futex", {}},  // inside locks, as chance has it; they wait again
     {SYS_rt_sigaction, "rt_sigaction", {}},
     {SYS_rt_sigprocmask, "rt_sigprocmask", {}},
     {SYS_rt_sigpending, "rt_sigpending", {}},

@@ -1,7 +1,6 @@
 #include "faults/call_tracer.h"
 
 #include <fcntl.h>
-#include <linux/futex.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
@@ -57,15 +56,6 @@ std::string ContentOf(BorrowedFd file) {
   BH_CHECK(pread(file.get(), content.data(), content.size(), 0) ==
            static_cast<ssize_t>(content.size()));
   return content;
-}
-
-// A wake-up cannot fail; lost ones would hang any program.
-bool Wakes(long call, const std::uint64_t* arguments) {
-  if (call != SYS_futex) {
-    return false;
-  }
-  const int operation = static_cast<int>(arguments[1]) & FUTEX_CMD_MASK;
-  return operation != FUTEX_WAIT && operation != FUTEX_WAIT_BITSET;
 }
 
 bool OnEvent(pid_t tid, long call, std::uint64_t descriptor) {
@@ -291,7 +281,7 @@ void Tracer::EnterCall(pid_t tid, Task& task, long call, const std::uint64_t* ar
   if (call == SYS_waitid || call == SYS_wait4) {
     TakeEnded();
   }
-  if (!open_ || Wakes(call, arguments)) {
+  if (!open_) {
     return;
   }
   const long kind = OnEvent(tid, call, arguments[0]) ? call + kOnEvent : call;

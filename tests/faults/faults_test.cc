@@ -28,7 +28,7 @@ namespace {
 constexpr std::string_view kOld = "original";
 constexpr std::string_view kNew = "guest output";
 // A site of which chance decides whether it comes to pass is met in one of so many starts.
-constexpr int kStartsMax = 5;
+constexpr int kStartsMax = 20;
 constexpr int kRecordings = 3;
 
 std::string NameOf(long call) {
