@@ -6,7 +6,7 @@ import subprocess
 import unittest
 import zlib
 
-from support import BULKHEAD, KIT, SketchKit, require_sketch_tools
+from support import BULKHEAD, KIT, CommandTest, SketchKit, require_sketch_tools
 
 ENOUGH_FUEL = ("--fuel", "1e12")
 
