@@ -37,7 +37,7 @@ void RemoveAbandoned(const CgroupMethod& method, const std::string& directory) {
     if (!name.starts_with(kLeafNamePrefix)) {
       continue;
     }
-    const auto leaf = CgroupLeaf::Adopt(method, directory + "/" + name);
+    const auto leaf = CgroupLeaf::Adopt(method, fmt::format("{}/{}", directory, name));
     if (leaf) {
       // Best effort: what cannot be killed now is found again at the next start.
       (*leaf)->KillAndWait(deadline).value_or(false);

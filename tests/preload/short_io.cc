@@ -82,19 +82,19 @@ bool IsStream(int fd) {
 }  // namespace
 
 // NOLINTBEGIN(readability-identifier-naming): the C library's names
-extern "C" ssize_t read(int fd, void* buffer, std::size_t bytes) {
+extern "C" ssize_t read(int fd, void* buf, std::size_t nbytes) {
   if (!MayBeParted(fd)) {
-    return syscall(SYS_read, fd, buffer, bytes);
+    return syscall(SYS_read, fd, buf, nbytes);
   }
-  return Interrupted() ? -1 : syscall(SYS_read, fd, buffer, Part(bytes));
+  return Interrupted() ? -1 : syscall(SYS_read, fd, buf, Part(nbytes));
 }
 
-extern "C" ssize_t write(int fd, const void* buffer, std::size_t bytes) {
-  const bool whole = bytes <= PIPE_BUF && Is(fd, S_IFIFO);  // as POSIX promises
+extern "C" ssize_t write(int fd, const void* buf, std::size_t n) {
+  const bool whole = n <= PIPE_BUF && Is(fd, S_IFIFO);  // as POSIX promises
   if (whole || !MayBeParted(fd)) {
-    return syscall(SYS_write, fd, buffer, bytes);
+    return syscall(SYS_write, fd, buf, n);
   }
-  return Interrupted() ? -1 : syscall(SYS_write, fd, buffer, Part(bytes));
+  return Interrupted() ? -1 : syscall(SYS_write, fd, buf, Part(n));
 }
 
 extern "C" ssize_t recvmsg(int fd, msghdr* message, int flags) {
@@ -118,21 +118,21 @@ extern "C" ssize_t sendmsg(int fd, const msghdr* message, int flags) {
   return syscall(SYS_sendmsg, fd, &shorter, flags);
 }
 
-extern "C" int ppoll(pollfd* entries, nfds_t count, const timespec* timeout, const sigset_t* mask) {
+extern "C" int ppoll(pollfd* fds, nfds_t nfds, const timespec* timeout, const sigset_t* ss) {
   timespec left{};
   if (timeout != nullptr) {
     left = *timeout;  // the call itself writes what is left of it
   }
   constexpr std::size_t kSignalSetBytes = 8;
-  return Interrupted() ? -1
-                       : static_cast<int>(syscall(SYS_ppoll, entries, count,
-                                                  timeout == nullptr ? nullptr : &left, mask,
-                                                  kSignalSetBytes));
+  return Interrupted()
+             ? -1
+             : static_cast<int>(syscall(SYS_ppoll, fds, nfds, timeout == nullptr ? nullptr : &left,
+                                        ss, kSignalSetBytes));
 }
 
-extern "C" int waitid(idtype_t type, id_t id, siginfo_t* info, int options) {
+extern "C" int waitid(idtype_t idtype, id_t id, siginfo_t* infop, int options) {
   return Interrupted() ? -1
-                       : static_cast<int>(syscall(SYS_waitid, type, id, info, options, nullptr));
+                       : static_cast<int>(syscall(SYS_waitid, idtype, id, infop, options, nullptr));
 }
 
 // NOLINTEND(readability-identifier-naming)
