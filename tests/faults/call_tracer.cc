@@ -346,6 +346,17 @@ void Tracer::Resume(pid_t tid, int signal) {
 
 }  // namespace
 
+bool MayTrace() {
+  const pid_t child = fork();
+  BH_CHECK(child >= 0);
+  if (child == 0) {
+    _exit(ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) == 0 ? 0 : 1);
+  }
+  int status = -1;
+  BH_CHECK(waitpid(child, &status, 0) == child);
+  return status == 0;
+}
+
 TracedRun TraceCalls(const std::vector<std::string>& words, const std::optional<CallFault>& fault) {
   return Tracer(fault).Run(words);
 }

@@ -40,6 +40,9 @@ struct TracedRun {
   std::string err;
 };
 
+// Whether this machine lets a program trace its children.
+bool MayTrace();
+
 // `words[0]` is a path. One at a time; the calling thread must have no other children. Whatever the
 // program started is gone afterwards.
 TracedRun TraceCalls(const std::vector<std::string>& words, const std::optional<CallFault>& fault);

@@ -173,6 +173,16 @@ void Start::CheckDestination(const Answer& answer, std::vector<std::string>& bro
 
 class Faults : public testing::Test {
  protected:
+  void SetUp() override {
+    if (!MayTrace()) {
+      GTEST_SKIP() << "missing: ptrace";
+    }
+    if (!HaveWat2Wasm()) {
+      GTEST_SKIP() << "missing: wat2wasm";
+    }
+    guest_ = Guest();
+  }
+
   // Those of the roles that every recording has, in the order of the first.
   std::vector<CallSite> Record(const Scenario& scenario) {
     std::map<CallSite, int> seen;
@@ -249,7 +259,7 @@ class Faults : public testing::Test {
            sys_errno == EMFILE || sys_errno == ENFILE;
   }
 
-  const std::string guest_ = Guest();
+  std::string guest_;
   int walls_ = 0;  // of a run in which nothing fails
 };
 
