@@ -92,6 +92,7 @@ class Version(CommandTest):
         self.assertTrue(found["build_id"].startswith(found["version"] + "+"))
         self.assertEqual(found["protocol_version"], 1)
         self.assertEqual(found["engine"]["name"], "wasmtime")
+        self.assertRegex(found["engine"]["supported_until"], r"^20\d\d-\d\d-\d\d$")
         text = self.bulkhead("version").stdout
         self.assertTrue(text.startswith(f"bulkhead {found['version']}\n".encode()))
         self.assertEqual(self.bulkhead("--version").stdout, text)
