@@ -101,8 +101,10 @@ std::vector<CgroupLocation> FindCgroupLocations(std::string_view self_cgroup,
     std::string_view controller;
   };
 
-  constexpr Candidate kBestFirst[] = {
-      {CgroupKind::kV2, ""}, {CgroupKind::kV1Freezer, "freezer"}, {CgroupKind::kV1Pids, "pids"}};
+  constexpr Candidate kBestFirst[] = {{CgroupKind::kV2, ""},
+                                      {CgroupKind::kV1Freezer, "freezer"},
+                                      {CgroupKind::kV1Pids, "pids"},
+                                      {CgroupKind::kV1Memory, "memory"}};
 
   std::vector<Mount> mounts;
   for (const std::string_view line : Split(mountinfo, '\n')) {

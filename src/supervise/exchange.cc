@@ -413,8 +413,9 @@ void Exchange::Do(Action action) {
     case Action::kNoteStarted:
       result_.facts.guest_started = true;
       // Best effort on top of the worker's own limit: it may be gone already.
-      (void)input_.worker.process->LimitDataGrowth(input_.execute.memory_bytes +
-                                                   input_.execute.memory_overhead_bytes);
+      (void)input_.worker.process->LimitGrowth(
+          {.data_bytes = input_.execute.memory_bytes + input_.execute.memory_overhead_bytes,
+           .file_bytes = input_.memory_file_bytes});
       return Enter(Stage::kExecute);
     case Action::kKeepTerminal:
       AnnounceReap();
@@ -451,6 +452,7 @@ void Exchange::Contain() {
   }
   result_.facts.exit = **reaped;
   result_.use = input_.worker.process->resource_use();
+  result_.facts.memory = result_.use.cgroup_memory;
   if (forced_) {
     context_.ledger.Add(&WorkerLedger::forced);
   }
