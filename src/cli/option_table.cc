@@ -150,7 +150,9 @@ constexpr std::array kRunOptions{
                .value_name = "MECHANISM",
                .group = kContainment,
                .help = "Do not run without this mechanism, such as pid-namespace, empty-root or "
-                       "no-capabilities (the report's 'containment' names what there is)",
+                       "no-capabilities (the report's 'containment' names what there is). "
+                       "cgroup-memory and cgroup-pids are made for it also where they cost "
+                       "each start milliseconds",
                .repeatable = true},
     OptionSpec{.name = "--stop-mode",
                .value_name = "MODE",

@@ -38,7 +38,7 @@ void RemoveAbandoned(const CgroupMethod& method, const std::string& directory) {
   const Deadline deadline = Deadline::After(clock.Now(), kJanitorBudget);
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(directory, error)) {
-    if (!entry.path().filename().string().starts_with(kLeafNamePrefix)) {
+    if (!IsLeafOfBulkhead(entry.path())) {
       continue;
     }
     const auto leaf = CgroupLeaf::Adopt(method, entry.path());
@@ -84,6 +84,10 @@ Place Offering(const CgroupLocation& location) {
 }
 
 }  // namespace
+
+bool IsLeafOfBulkhead(const std::string& directory) {
+  return std::filesystem::path(directory).filename().string().starts_with(kLeafNamePrefix);
+}
 
 Result<std::unique_ptr<CgroupLeaf>> CgroupPool::Take() {
   const std::lock_guard lock(mutex_);

@@ -17,6 +17,9 @@
 
 namespace bulkhead::process {
 
+// A leaf of some pool, by its name.
+bool IsLeafOfBulkhead(const std::string& directory);
+
 class CgroupPool {
  public:
   // Of leaves that one of `methods` works on, the first that does; they are found by its kind.
