@@ -50,7 +50,8 @@ class Cgroups : public BulkheadTest {
 using Bar = Cgroups;
 
 TEST_F(Cgroups, WhatWasObtainedIsInReportAndSnapshot) {
-  const RunReport report = Run(Limited(RequestFor("honest_echo")));
+  // One that is still there when the parent notes that its guest runs.
+  const RunReport report = RunCancelledInExecute(Limited(RequestFor("answers_cancelled")));
   for (const char* mechanism : {"cgroup-memory", "cgroup-pids"}) {
     EXPECT_TRUE(Obtained(report.containment, mechanism)) << mechanism;
   }
