@@ -10,7 +10,11 @@ set_target_properties(bulkhead-init PROPERTIES POSITION_INDEPENDENT_CODE OFF
                       RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/init")
 
 set(bh_init_program "${PROJECT_BINARY_DIR}/init/bulkhead-init")
-set_source_files_properties("${PROJECT_SOURCE_DIR}/src/process/init_image.cc" PROPERTIES
-                            COMPILE_DEFINITIONS "BH_INIT_PROGRAM=\"${bh_init_program}\""
-                            OBJECT_DEPENDS "${bh_init_program}")
+# For the targets of the calling folder.
+function(bh_set_init_program)
+  set_source_files_properties("${PROJECT_SOURCE_DIR}/src/process/init_image.cc" PROPERTIES
+                              COMPILE_DEFINITIONS "BH_INIT_PROGRAM=\"${bh_init_program}\""
+                              OBJECT_DEPENDS "${bh_init_program}")
+endfunction()
+bh_set_init_program()
 add_dependencies(bh_process bulkhead-init)

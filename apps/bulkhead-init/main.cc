@@ -36,11 +36,19 @@ using bulkhead::process::kInitReportDescriptor;
 constexpr int kExitFine = 0;
 constexpr int kExitNoParent = 1;
 constexpr int kErrnoInterrupted = 4;  // EINTR
+constexpr long kBadDescriptor = -9;   // EBADF
 constexpr std::size_t kWorkerStackBytes = 16384;
 
 [[noreturn]] void Exit(int status) {
   for (;;) {
     Call(__NR_exit_group, status);
+  }
+}
+
+// What must hold before anything of the worker may: init's end is the worker's.
+void Check(long answer) {
+  if (answer < 0) {
+    Exit(kExitNoParent);
   }
 }
 
@@ -57,12 +65,14 @@ WorkerStart start;
 [[noreturn]] void RunWorker() {
   const char* const arguments[] = {start.program, nullptr};
   const char* const environment[] = {nullptr};
-  Call(__NR_setsid);
-  Call(__NR_prctl, PR_SET_PDEATHSIG, SIGKILL);
-  constexpr long kBadDescriptor = -9;  // EBADF: the program is not pinned
-  long error =
-      Call(__NR_execveat, kInitProgramDescriptor, "", arguments, environment, AT_EMPTY_PATH);
-  if (error == kBadDescriptor) {
+  long error = Call(__NR_setsid);
+  if (error >= 0) {
+    error = Call(__NR_prctl, PR_SET_PDEATHSIG, SIGKILL);
+  }
+  if (error >= 0) {
+    error = Call(__NR_execveat, kInitProgramDescriptor, "", arguments, environment, AT_EMPTY_PATH);
+  }
+  if (error == kBadDescriptor) {  // the program is not pinned
     error = Call(__NR_execve, start.program, arguments, environment);
   }
   start.error = error;
@@ -203,8 +213,8 @@ InitReport WaitForWorker(long worker) {
 void GiveUpRights() {
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
   const __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {};
-  Call(__NR_capset, &header, none);
-  Call(__NR_prctl, PR_SET_DUMPABLE, 0);
+  Check(Call(__NR_capset, &header, none));
+  Check(Call(__NR_prctl, PR_SET_DUMPABLE, 0));
 }
 
 }  // namespace
@@ -216,8 +226,11 @@ extern "C" [[noreturn]] void Main(const long* stack) {
   }
   start.program = arguments[1];
   Call(__NR_prctl, PR_SET_NAME, "bulkhead-init");
-  Call(__NR_fcntl, kInitReportDescriptor, F_SETFD, FD_CLOEXEC);
-  Call(__NR_fcntl, kInitProgramDescriptor, F_SETFD, FD_CLOEXEC);
+  Check(Call(__NR_fcntl, kInitReportDescriptor, F_SETFD, FD_CLOEXEC));
+  if (const long kept = Call(__NR_fcntl, kInitProgramDescriptor, F_SETFD, FD_CLOEXEC);
+      kept != kBadDescriptor) {
+    Check(kept);
+  }
   const Worker worker = StartWorker();
   ReportStart(worker);
   // The worker's channel ends with the worker, not with us.

@@ -22,7 +22,8 @@ void EventFd::Signal() const noexcept {
   const int saved = errno;
   const std::uint64_t one = 1;
   // EAGAIN means the counter is at its maximum, i.e. already signalled.
-  [[maybe_unused]] const ssize_t written = write(fd_.get(), &one, sizeof one);
+  while (write(fd_.get(), &one, sizeof one) < 0 && errno == EINTR) {
+  }
   errno = saved;
 }
 

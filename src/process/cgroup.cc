@@ -96,9 +96,11 @@ Result<std::unique_ptr<CgroupLeaf>> CgroupLeaf::Adopt(const CgroupMethod& method
 }
 
 CgroupLeaf::~CgroupLeaf() {
-  if (rmdir(path_.c_str()) != 0 && errno == EBUSY) {
-    WaitUnpopulated();
-    rmdir(path_.c_str());
+  if (rmdir(path_.c_str()) != 0) {
+    if (errno == EBUSY) {
+      WaitUnpopulated();
+    }
+    rmdir(path_.c_str());  // a second time also for want of memory
   }
 }
 

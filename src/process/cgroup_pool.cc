@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "base/clock.h"
+#include "base/directory_names.h"
 #include "base/random_id.h"
 #include "base/text_file.h"
 
@@ -36,12 +37,15 @@ bool IsDelegated(BorrowedFd directory) {
 void RemoveAbandoned(const CgroupMethod& method, const std::string& directory) {
   const MonotonicClock clock;
   const Deadline deadline = Deadline::After(clock.Now(), kJanitorBudget);
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(directory, error)) {
-    if (!IsLeafOfBulkhead(entry.path())) {
+  const auto names = NamesIn(BorrowedFd(AT_FDCWD), directory.c_str(), directory);
+  if (!names) {
+    return;
+  }
+  for (const std::string& name : *names) {
+    if (!IsLeafOfBulkhead(directory + "/" + name)) {
       continue;
     }
-    const auto leaf = CgroupLeaf::Adopt(method, entry.path());
+    const auto leaf = CgroupLeaf::Adopt(method, directory + "/" + name);
     if (leaf) {
       // Best effort: what cannot be killed now is found again at the next start.
       (*leaf)->KillAndWait(deadline).value_or(false);

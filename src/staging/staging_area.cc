@@ -140,8 +140,7 @@ Status StagingArea::CreateDirectory(const OwnerIdentity& owner) {
     // Without lock support no janitor removes anything here either.
     if (directory.valid() && TakeOwnerLock(directory.borrow()) != LockState::kHeldElsewhere) {
       const Result<bool> fresh = IsFreshDirectory(directory.borrow());
-      if (!fresh) {  // no descriptor is left to look with: whatever it is, it stays only if it
-                     // holds something
+      if (!fresh) {  // no descriptor is left to look with
         unlinkat(parent_.get(), entry.name.c_str(), AT_REMOVEDIR);
         return Fail(Describe("look into the staging directory for", fresh.error().sys_errno));
       }
@@ -151,6 +150,8 @@ Status StagingArea::CreateDirectory(const OwnerIdentity& owner) {
         return {};
       }
     }
+    // Whatever it is, and whoever has it: it stays only if it holds something.
+    unlinkat(parent_.get(), entry.name.c_str(), AT_REMOVEDIR);
   }
   return Fail(ErrorCode::kOutput,
               fmt::format("another process interferes with the staging directory for {}",

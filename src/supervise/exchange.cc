@@ -93,8 +93,8 @@ void Exchange::Greet() {
   }
   auto frame = wire::EncodeFrame(id_, wire::ToWorker(input_.worker.hello));
   BH_CHECK(frame.has_value());  // the request was validated
-  if (!channel_.Send(std::move(*frame), Borrow(input_.hello_descriptors))) {
-    EndAfterWriteError();
+  if (Status sent = channel_.Send(std::move(*frame), Borrow(input_.hello_descriptors)); !sent) {
+    EndAfterWriteError(sent.error());
   }
 }
 
@@ -104,8 +104,8 @@ void Exchange::SendExecute() {
   input_.execute.remaining_ms = RemainingMs(input_.deadline, context_.clock.Now());
   auto frame = wire::EncodeFrame(id_, wire::ToWorker(input_.execute));
   BH_CHECK(frame.has_value());
-  if (!channel_.Send(std::move(*frame), Borrow(input_.execute_descriptors))) {
-    EndAfterWriteError();
+  if (Status sent = channel_.Send(std::move(*frame), Borrow(input_.execute_descriptors)); !sent) {
+    EndAfterWriteError(sent.error());
   } else if (!channel_.pending()) {
     input_.execute_descriptors.clear();
   }
@@ -115,8 +115,8 @@ void Exchange::SendCancel() {
   Enter(Stage::kStop);
   grace_end_ = Deadline::After(context_.clock.Now(), input_.grace);
   const auto frame = wire::EncodeFrame(id_, wire::ToWorker(wire::Cancel{}));
-  if (!channel_.Send(*frame, {})) {
-    EndAfterWriteError();
+  if (Status sent = channel_.Send(*frame, {}); !sent) {
+    EndAfterWriteError(sent.error());
     return;
   }
   context_.ledger.Add(&WorkerLedger::cancel_sent);
@@ -124,8 +124,8 @@ void Exchange::SendCancel() {
 
 void Exchange::FlushChannel() {
   if (!channel_ended_ && channel_.pending()) {
-    if (!channel_.Flush()) {
-      EndAfterWriteError();
+    if (Status flushed = channel_.Flush(); !flushed) {
+      EndAfterWriteError(flushed.error());
     } else if (!channel_.pending()) {
       input_.execute_descriptors.clear();
     }
@@ -133,8 +133,11 @@ void Exchange::FlushChannel() {
 }
 
 // The worker may have answered and left before it could be told: its answer is still there.
-void Exchange::EndAfterWriteError() {
+void Exchange::EndAfterWriteError(const Error& error) {
   FeedMessages();
+  if (result_.problem.empty() && !result_.facts.terminal) {
+    result_.problem = error.message;
+  }
   LosePipe();
 }
 

@@ -123,7 +123,7 @@ class Exchange {
   void SendExecute();
   void SendCancel();
   void FlushChannel();
-  void EndAfterWriteError();
+  void EndAfterWriteError(const Error& error);
   void LosePipe();
   void Enter(Stage stage);
   // Enter, but the report's stage stays where the run ended.

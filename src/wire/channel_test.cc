@@ -171,6 +171,33 @@ TEST_F(ChannelTest, EveryIncompleteFrameAtTheEndIsTruncated) {
   }
 }
 
+// A worker that dies after any byte of 64 KiB: all its whole frames, then one end.
+TEST_F(ChannelTest, AStreamMayEndAfterAnyByte) {
+  const std::string frame = Encoded(FromWorker(Trace{std::string(2000, 't')}));
+  std::string sent;
+  while (sent.size() < 64U << 10) {
+    sent += frame;
+  }
+  for (std::size_t size = 0; size <= sent.size(); ++size) {
+    ChannelPair pair = *MakeChannelPair();
+    Channel parent(std::move(pair.parent), Direction::kFromWorker);
+    ASSERT_EQ(send(pair.worker.get(), sent.data(), size, MSG_NOSIGNAL), static_cast<ssize_t>(size));
+    pair.worker.Reset();
+    std::size_t frames = 0;
+    Result<Channel::Read> read = Channel::Read::kFrame;
+    while ((read = parent.Receive(&frame_)) && *read == Channel::Read::kFrame) {
+      ++frames;
+    }
+    ASSERT_EQ(frames, size / frame.size());
+    if (size % frame.size() == 0) {
+      ASSERT_TRUE(read.has_value() && *read == Channel::Read::kEnd) << size;
+    } else {
+      ASSERT_FALSE(read.has_value()) << size;
+      ASSERT_EQ(read.error().reason, "truncated");
+    }
+  }
+}
+
 TEST_F(ChannelTest, GarbageIsRefusedAfterTheHeaderAlone) {
   WriteAsWorker(std::string(kHeaderBytes, 'x'));
   const Result<Channel::Read> read = parent_.Receive(&frame_);
