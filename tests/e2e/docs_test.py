@@ -63,8 +63,8 @@ class Doctor(CommandTest):
         self.assertEqual(found["schema"], "bulkhead.doctor/1")
         self.assertEqual(result.returncode, 0 if found["contained"] else 1)
         names = [check["name"] for check in found["checks"]]
-        for name in ("kernel", "seccomp", "landlock", "namespaces", "cgroup", "cgroup-limits", "pidfd", "memfd", "openat2",
-                     "open-files", "worker", "trial-run"):
+        for name in ("kernel", "seccomp", "landlock", "namespaces", "cgroup", "cgroup-limits", "pidfd", "memfd",
+                     "openat2", "open-files", "worker", "trial-run"):
             self.assertIn(name, names)
         for check in found["checks"]:
             self.assertEqual(check["state"] == "ok", check["fix"] == "", check)
