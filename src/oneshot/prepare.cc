@@ -23,6 +23,9 @@ namespace {
 constexpr std::uint64_t kMemoryOverheadBytes = 64ULL << 20;
 // Threads that a worker has beside the guest's and the compiler's, and its init.
 constexpr std::uint64_t kWorkerTasksMax = 16;
+constexpr std::uint64_t kKernelBytes = 32ULL << 20;
+constexpr std::uint64_t kKernelBytesOfThread = 64ULL << 10;
+constexpr std::uint64_t kBytesPerKernelByte = 256;            // page tables, twice
 constexpr std::uint64_t kCountedOutputBytesMax = 1ULL << 50;  // more is no limit
 // A worker without an output grant still writes memory files of its own (copy-on-write images of
 // guest memories).
@@ -97,15 +100,18 @@ process::TreeLimits TreeLimitsFor(const RunRequest& request, wire::Mode mode) {
   return limits;
 }
 
-// Memory files that a run may fill once its guest runs: scratch space, images of the memories that
-// the module describes, and an output on a file system that is memory.
-std::uint64_t MemoryFileBytes(const RunRequest& request, const Work& work,
-                              const staging::StagingArea* staging) {
+// What a run may use once its guest runs and RLIMIT_DATA does not count: the kernel's own memory
+// for it (page tables, threads, sockets), scratch space, images of the memories that the module
+// describes, and an output on a file system that is memory.
+std::uint64_t UncountedBytes(const RunRequest& request, const Work& work,
+                             const staging::StagingArea* staging) {
   struct statfs status{};
   const bool output_is_memory = staging != nullptr &&
                                 fstatfs(staging->file().get(), &status) == 0 &&
                                 (status.f_type == TMPFS_MAGIC || status.f_type == RAMFS_MAGIC);
-  return request.limits.scratch_bytes + work.module_bytes +
+  const std::uint64_t kernel = kKernelBytes + request.limits.threads_max * kKernelBytesOfThread +
+                               request.limits.memory_bytes / kBytesPerKernelByte;
+  return kernel + request.limits.scratch_bytes + work.module_bytes +
          (output_is_memory ? std::min(request.output->bytes_max, kCountedOutputBytesMax) : 0);
 }
 
@@ -295,7 +301,7 @@ Result<Preparation> Prepare(const RunRequest& request, Work& work,
   }
   BH_TRY(FillExecute(request, work, staging, preparation.exchange));
   preparation.exchange.expected = preparation.start.expected;
-  preparation.exchange.memory_file_bytes = MemoryFileBytes(request, work, staging);
+  preparation.exchange.uncounted_bytes = UncountedBytes(request, work, staging);
   preparation.exchange.grace = request.worker.grace;
   preparation.exchange.compile_time = request.limits.compile_time;
   preparation.exchange.cancel = request.cancel;

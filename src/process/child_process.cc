@@ -108,8 +108,7 @@ Status ChildProcess::LimitGrowth(const MemoryGrowth& growth) {
   if (reaped_ || BH_TRY(HasExited(pidfd_.borrow()))) {
     return {};
   }
-  BH_TRY(cgroups_.LimitMemoryGrowth(growth.data_bytes + growth.file_bytes));
-  Status lowered = LowerDataLimit(identity_.pid, growth.data_bytes);
+  Status lowered = LimitWorkerGrowth(identity_.pid, growth, cgroups_);
   if (!lowered && BH_TRY(HasExited(pidfd_.borrow()))) {
     return {};
   }

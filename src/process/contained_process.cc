@@ -169,8 +169,7 @@ Status ContainedProcess::LimitGrowth(const MemoryGrowth& growth) {
   if (WorkerExited()) {
     return {};
   }
-  BH_TRY(parts_.cgroups.LimitMemoryGrowth(growth.data_bytes + growth.file_bytes));
-  Status lowered = LowerDataLimit(parts_.worker.pid, growth.data_bytes);
+  Status lowered = LimitWorkerGrowth(parts_.worker.pid, growth, parts_.cgroups);
   return !lowered && WorkerExited() ? Status() : lowered;
 }
 

@@ -1,6 +1,10 @@
 #include "process/worker_cgroups.h"
 
+#include <algorithm>
 #include <utility>
+
+#include "base/proc_stat.h"
+#include "process/child_wait.h"
 
 namespace bulkhead::process {
 namespace {
@@ -101,7 +105,13 @@ Status WorkerCgroups::Kill(pid_t dying) {
 }
 
 Result<bool> WorkerCgroups::KillAndWait(Deadline deadline) {
-  return tree_ != nullptr ? tree_->KillAndWait(deadline) : true;
+  // Those that limit are empty by then, but where nothing else holds the tree.
+  for (const auto* leaf : {&tree_, &memory_, &tasks_}) {
+    if (*leaf != nullptr && !BH_TRY((*leaf)->KillAndWait(deadline))) {
+      return false;
+    }
+  }
+  return true;
 }
 
 Status WorkerCgroups::LimitMemoryGrowth(std::uint64_t bytes) {
@@ -135,6 +145,16 @@ void WorkerCgroups::GiveBack() {
     give(pools_->memory, memory_);
     give(pools_->tasks, tasks_);
   }
+}
+
+Status LimitWorkerGrowth(pid_t pid, const MemoryGrowth& growth, WorkerCgroups& cgroups) {
+  const MemoryUse use = BH_TRY(ReadMemoryUse(pid));
+  const std::uint64_t untouched =
+      use.data_bytes - std::min(use.data_bytes, use.anonymous_rss_bytes);
+  const Status limited =
+      cgroups.LimitMemoryGrowth(untouched + growth.data_bytes + growth.uncounted_bytes);
+  const Status lowered = LowerDataLimit(pid, growth.data_bytes);
+  return limited ? lowered : limited;
 }
 
 }  // namespace bulkhead::process

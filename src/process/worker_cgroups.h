@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "process/cgroup_pool.h"
+#include "process/worker_process.h"
 
 namespace bulkhead::process {
 
@@ -45,7 +46,7 @@ class WorkerCgroups {
   // Of limits that were asked for at any cost and are not there; empty if all are.
   const std::string& why_not() const { return why_not_; }
 
-  // SIGKILL to the whole tree, where a cgroup holds it.
+  // SIGKILL to the whole tree, where a cgroup holds it. Waiting makes do with one that limits.
   Status Kill(pid_t dying);
   Result<bool> KillAndWait(Deadline deadline);
 
@@ -67,5 +68,9 @@ class WorkerCgroups {
   TreeLimits limits_;
   std::string why_not_;
 };
+
+// Both limits of a worker's memory. That of the cgroup lies above what RLIMIT_DATA allows: a worker
+// that allocates too much shall learn it, and be able to say so, rather than be killed.
+Status LimitWorkerGrowth(pid_t pid, const MemoryGrowth& growth, WorkerCgroups& cgroups);
 
 }  // namespace bulkhead::process

@@ -48,8 +48,8 @@ struct ResourceUse {
 // What a worker may use beyond what it uses now.
 struct MemoryGrowth {
   std::uint64_t data_bytes = 0;  // as RLIMIT_DATA counts
-  // Memory files and memory file systems, which cgroups count as well.
-  std::uint64_t file_bytes = 0;
+  // Beyond that a cgroup counts the kernel's own memory, memory files and memory file systems.
+  std::uint64_t uncounted_bytes = 0;
 };
 
 // What holds a worker from outside, as obtained.

@@ -424,7 +424,7 @@ void Exchange::Do(Action action) {
       // Best effort on top of the worker's own limit: it may be gone already.
       (void)input_.worker.process->LimitGrowth(
           {.data_bytes = input_.execute.memory_bytes + input_.execute.memory_overhead_bytes,
-           .file_bytes = input_.memory_file_bytes});
+           .uncounted_bytes = input_.uncounted_bytes});
       return Enter(Stage::kExecute);
     case Action::kKeepTerminal:
       AnnounceReap();

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <sstream>
+#include <string>
 
 #include "support/proc_view.h"
 #include "support/wat.h"
@@ -81,6 +83,12 @@ RunRequest BulkheadTest::GuestRequest() {
   const char* level = std::getenv("BULKHEAD_TEST_SANDBOX");
   if (level != nullptr && level == SandboxLevelName(SandboxLevel::kStrict)) {
     request.worker.sandbox = SandboxLevel::kStrict;
+  }
+  if (const char* required = std::getenv("BULKHEAD_TEST_REQUIRE"); required != nullptr) {
+    std::istringstream words(required);
+    for (std::string word; words >> word;) {
+      request.worker.required_mechanisms.push_back(word);
+    }
   }
   request.worker.executable = std::string(BH_BIN_DIR) + "/" + std::string(kWasmWorkerName);
   return request;

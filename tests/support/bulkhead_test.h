@@ -63,7 +63,7 @@ class BulkheadTest : public testing::Test {
   static std::string WorkerPath(std::string_view name);
   // Long deadline, one second of grace, no streams.
   static RunRequest RequestFor(std::string_view worker);
-  // The same for the real worker; of the level strict if in_strict.py runs the program.
+  // The same for the real worker; with all that in_strict.py asks for if that runs the program.
   static RunRequest GuestRequest();
   // RequestFor with a destination in dir(), which holds "original".
   RunRequest RequestWithOutput(std::string_view worker) const;
