@@ -69,6 +69,14 @@ clang: ## the tests once more, built by the second compiler
 	$(call build,clang)
 	ctest --preset clang
 
+SECONDS ?= 60
+.PHONY: fuzz
+fuzz: ## feed each parser of hostile input for SECONDS=60
+	@scripts/setup.sh clang
+	@$(call configure,fuzz)
+	$(call build,fuzz)
+	scripts/fuzz.sh build/fuzz "$(SECONDS)" $(TARGET)
+
 .PHONY: bench
 bench: ## measure, as ratios within one run
 	@scripts/setup.sh bench

@@ -62,8 +62,7 @@ std::string Diagnose(const supervise::ExchangeResult& result, const RunReport& r
     return DiagnoseUnexpectedExit(result, report);
   }
   if (code == OutcomeCode::kWorkerLingered) {
-    return fmt::format("the worker reported its result but did not exit within {} s",
-                       supervise::kLingerMax.count());
+    return "the worker reported its result but did not exit in time";
   }
   if (!result.problem.empty()) {
     return result.problem;

@@ -6,12 +6,15 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <csignal>
 
 #include "base/check.h"
 #include "wire/handshake.h"
 
 namespace bulkhead::supervise {
 namespace {
+
+constexpr process::ExitStatus kKilledFromOutside = {process::ExitStatus::How::kSignalled, SIGKILL};
 
 std::vector<BorrowedFd> Borrow(const std::vector<UniqueFd>& fds) {
   std::vector<BorrowedFd> borrowed;
@@ -372,6 +375,9 @@ void Exchange::FeedExit() {
     machine_.LatchStop(CancelRequested(), true);
     context_.ledger.Add(&WorkerLedger::grace_expired);
     Advance(Event::kStopByKill);
+  } else if (watchdog && result_.facts.exit == kKilledFromOutside) {
+    // It was still there when the last bound of all was over, before its own.
+    Advance(machine_.phase() == Phase::kTerminated ? Event::kLingerOver : Event::kPipeWaitOver);
   }
   if (!machine_.ended()) {
     Advance(Event::kExited);

@@ -102,6 +102,14 @@ RunRequest BulkheadTest::RequestWithOutput(std::string_view worker) const {
   return request;
 }
 
+bool BulkheadTest::EscapesAreCaught() {
+  const RunReport report = Run(RequestFor("honest_echo"));
+  return std::any_of(report.containment.begin(), report.containment.end(),
+                     [](const std::string& mechanism) {
+                       return mechanism == "pid-namespace" || mechanism.starts_with("cgroup");
+                     });
+}
+
 void BulkheadTest::GrantAliveLock(RunRequest& request) const {
   request.directories.push_back({dir_.path(), "/alive", true});
 }

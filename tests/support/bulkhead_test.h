@@ -70,6 +70,10 @@ class BulkheadTest : public testing::Test {
 
   std::string Destination() const { return dir_.Path("destination"); }
 
+  // Descendants that stay in the worker's group die with it everywhere; those that left it only
+  // where the machine has a pid namespace or a cgroup to hold them.
+  bool EscapesAreCaught();
+
   // dir() as a writable grant: the worker and its descendants hold the lock "alive" in it.
   void GrantAliveLock(RunRequest& request) const;
 
