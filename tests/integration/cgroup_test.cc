@@ -124,8 +124,8 @@ TEST_F(Cgroups, EveryRunHasItsOwnLimit) {
   for (const std::uint64_t memory : {16 * kMiB, 256 * kMiB, 32 * kMiB}) {
     RunRequest request = Limited(RequestFor("eats_shared_memory_32_mib"));
     request.limits.memory_bytes = memory;
-    const RunReport report = Run(request);
-    ExpectOutcome(report, "worker-completed", kClean);
+    const RunReport report = RunCancelledInExecute(request);
+    ExpectOutcome(report, "cancelled", kPoliteStop);
     ASSERT_TRUE(report.cgroup_memory);
     EXPECT_GE(report.cgroup_memory->limit_bytes, memory + kOwnBytes);
     EXPECT_LT(report.cgroup_memory->limit_bytes, memory + kOwnBytes + kSlackBytes);

@@ -1,5 +1,6 @@
 // Fills a memory file, which no resource limit counts, without end (at most 4 GiB; names ending in
-// "32_mib": as much and then completes). Outcome: out-of-memory where a cgroup limits memory.
+// "32_mib": as much, and then waits for Cancel). Outcome: out-of-memory where a cgroup limits
+// memory, or cancelled.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -16,6 +17,11 @@ int main(int /*argc*/, char** argv) {
   const std::string some(1U << 20, 'x');
   for (std::size_t eaten = 0; eaten < bytes; eaten += some.size()) {
     bulkhead::test::WriteFully(file.borrow(), some);
+  }
+  if (little) {
+    worker.AwaitCancel();
+    worker.Send(bulkhead::test::OfKind(bulkhead::wire::Terminal::Kind::kCancelled));
+    return 0;
   }
   worker.Send(bulkhead::test::Completed());
   return 0;
