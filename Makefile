@@ -33,6 +33,10 @@ test: build ## build with sanitizers and run all tests and lints
 	$(no_aslr) ctest --preset $(kind)tsan
 	ctest --preset $(kind)dev
 
+.PHONY: soak
+soak: build ## the exhaustive variants of tests that otherwise take a selection
+	BH_FAULTS=all BH_KILLS=all ctest --preset dev -R '^(Faults|KilledAtByte)\.'
+
 .PHONY: build
 build: setup-test ## compile everything in build/dev (Debug, sanitizers)
 	@$(call configure,$(kind)dev)

@@ -2,7 +2,8 @@
 # -> <name>_test. Those of BH_BOTH_TOWERS exist twice: bh_<name> (parent flags) and bh_<name>_w
 # (worker flags).
 # bh_program(name [WORKER] DEPS ...): apps/<name>/*.cc -> program <name> in <build>/bin.
-# bh_test(name [LABELS ...] SOURCES ... DEPS ...): a GoogleTest program registered test by test.
+# bh_test(name [TIMEOUT SECONDS] [LABELS ...] SOURCES ... DEPS ...): a GoogleTest program registered
+# test by test.
 
 set(BH_BOTH_TOWERS base wire contract)
 
@@ -90,7 +91,10 @@ function(bh_self_contained target)
 endfunction()
 
 function(bh_test name)
-  cmake_parse_arguments(ARG "WORKER" "" "SOURCES;DEPS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "WORKER" "TIMEOUT" "SOURCES;DEPS;LABELS" ${ARGN})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 120)
+  endif()
   add_executable(${name} ${ARG_SOURCES})
   bh_flags(${name} ${ARG_WORKER})
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/tests")
@@ -102,7 +106,8 @@ function(bh_test name)
   if("threads" IN_LIST ARG_LABELS)
     set_property(GLOBAL APPEND PROPERTY BH_THREAD_TESTS ${name})  # what target thread_tests builds
   endif()
-  gtest_discover_tests(${name} TEST_LIST ${name}_cases DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 120)
+  gtest_discover_tests(${name} TEST_LIST ${name}_cases DISCOVERY_TIMEOUT 60
+                       PROPERTIES TIMEOUT ${ARG_TIMEOUT})
   # gtest_discover_tests drops all labels but the first: set them when ctest reads the tests.
   set(labels_file "${CMAKE_CURRENT_BINARY_DIR}/${name}_labels.cmake")
   file(WRITE "${labels_file}" "if(${name}_cases)\n"

@@ -14,10 +14,20 @@ namespace {
 // One page: what /proc hands out per read.
 constexpr std::size_t kReadBytes = 4096;
 
+// An interrupted opening says nothing of the file.
+UniqueFd Open(BorrowedFd directory, const char* path) {
+  for (;;) {
+    UniqueFd file(openat(directory.get(), path, O_RDONLY | O_CLOEXEC));
+    if (file.valid() || errno != EINTR) {
+      return file;
+    }
+  }
+}
+
 }  // namespace
 
 Result<std::string> ReadTextFile(BorrowedFd directory, const char* path) {
-  const UniqueFd file(openat(directory.get(), path, O_RDONLY | O_CLOEXEC));
+  const UniqueFd file = Open(directory, path);
   if (!file.valid()) {
     return Fail(ErrnoError("open", path, errno));
   }

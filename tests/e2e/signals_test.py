@@ -1,43 +1,13 @@
 """Ctrl-C and its relatives. Every signal is sent when the guest is known to run."""
 
-import json
 import os
 import signal
 import subprocess
 
-from support import BULKHEAD, PATIENCE_S, TEST_WORKER_DIR, CommandTest
+from support import BULKHEAD, TEST_WORKER_DIR, LiveRuns
 
 
-class Signals(CommandTest):
-    def start(self, module, *arguments, **options):
-        """A running command; returns once the guest executes."""
-        read_end, write_end = os.pipe()
-        process = subprocess.Popen(
-            [BULKHEAD, "run", module, "--deadline", "90s", "--report", self.path("r.json"), "--status-fd",
-             str(write_end), *arguments],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, pass_fds=[write_end],
-            **options)
-        os.close(write_end)
-        self.addCleanup(process.kill)
-        self.addCleanup(process.stderr.close)
-        self.events = os.fdopen(read_end)
-        self.addCleanup(self.events.close)
-        self.wait_for_stage("execute")
-        return process
-
-    def wait_for_stage(self, stage):
-        for line in self.events:
-            if json.loads(line).get("stage") == stage:
-                return
-        self.fail(f"the run ended before the stage {stage}")
-
-    def finish(self, process):
-        process.wait(PATIENCE_S)
-        report = json.loads(self.read("r.json"))
-        self.check_report(report)
-        self.assertEqual(report["exit_status"], process.returncode)
-        return report, process.stderr.read().decode()
-
+class Signals(LiveRuns):
     def test_first_signal_cancels_with_grace(self):
         for number, status in ((signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)):
             process = self.start(self.guest("spin"), "--grace", "60s")

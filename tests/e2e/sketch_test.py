@@ -1,22 +1,18 @@
 """Sketches from C source to their output: the guest kit, guest-pack, and the examples in guest/."""
 
 import os
-import shutil
 import struct
 import subprocess
 import unittest
 import zlib
 
-from support import BULKHEAD, SOURCE_DIR, CommandTest
+from support import BULKHEAD, KIT, CommandTest, SketchKit, require_sketch_tools
 
-KIT = os.path.join(SOURCE_DIR, "guest")
 ENOUGH_FUEL = ("--fuel", "1e12")
 
 
 def setUpModule():
-    for tool in ("clang-14", "wasm-ld-19"):
-        if shutil.which(tool) is None:
-            raise unittest.SkipTest(f"missing: {tool}")
+    require_sketch_tools()
 
 
 def section(name, content):
@@ -27,15 +23,7 @@ def section(name, content):
     return b"\0" + leb(len(payload)) + payload
 
 
-class Sketch(CommandTest):
-    def build(self, source, name="sketch.wasm"):
-        subprocess.run([os.path.join(KIT, "build_sketch.sh"), self.path(name), source], check=True,
-                       env={**os.environ, "BULKHEAD": BULKHEAD})
-        return self.path(name)
-
-    def example(self, name):
-        return self.build(os.path.join(KIT, "examples", f"{name}.c"))
-
+class Sketch(SketchKit):
     def test_s9_the_acceptance_guest_completes(self):
         result, report = self.run_with_report(self.example("acceptance"), *ENOUGH_FUEL, "--deadline", "90s")
         self.assertEqual(report["code"], "worker-completed", result.stderr)

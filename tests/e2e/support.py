@@ -15,6 +15,7 @@ SHARE_DIR = os.environ["BH_SHARE_DIR"]
 TEST_WORKER_DIR = os.environ["BH_TEST_WORKER_DIR"]
 BULKHEAD = os.path.join(BIN_DIR, "bulkhead")
 WORKER = os.path.join(BIN_DIR, "bulkhead-wasm-worker")
+KIT = os.path.join(SOURCE_DIR, "guest")
 GUESTS = os.path.join(SOURCE_DIR, "tests", "wasm")
 SCHEMA = json_schema.load(os.path.join(SOURCE_DIR, "docs/report-schema/run-report-1.json"))
 
@@ -116,3 +117,54 @@ class CommandTest(unittest.TestCase):
         os.mkdir(self.path("workers"))
         make(self.path("workers", "bulkhead-wasm-worker"))
         return {**os.environ, "BULKHEAD_WORKER_DIR": self.path("workers")}
+
+
+class LiveRuns(CommandTest):
+    """Commands that are watched while they run."""
+
+    def start(self, module, *arguments, **options):
+        """A running command; returns once the guest executes."""
+        read_end, write_end = os.pipe()
+        process = subprocess.Popen(
+            [BULKHEAD, "run", module, "--deadline", "90s", "--report", self.path("r.json"), "--status-fd",
+             str(write_end), *arguments],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, pass_fds=[write_end],
+            **options)
+        os.close(write_end)
+        self.addCleanup(process.kill)
+        self.addCleanup(process.stderr.close)
+        self.events = os.fdopen(read_end)
+        self.addCleanup(self.events.close)
+        self.wait_for_stage("execute")
+        return process
+
+    def wait_for_stage(self, stage):
+        for line in self.events:
+            if json.loads(line).get("stage") == stage:
+                return
+        self.fail(f"the run ended before the stage {stage}")
+
+    def finish(self, process):
+        process.wait(PATIENCE_S)
+        report = json.loads(self.read("r.json"))
+        self.check_report(report)
+        self.assertEqual(report["exit_status"], process.returncode)
+        return report, process.stderr.read().decode()
+
+
+def require_sketch_tools():
+    for tool in ("clang-14", "wasm-ld-19"):
+        if shutil.which(tool) is None:
+            raise unittest.SkipTest(f"missing: {tool}")
+
+
+class SketchKit(CommandTest):
+    """Sketches from C source."""
+
+    def build(self, source, name="sketch.wasm"):
+        subprocess.run([os.path.join(KIT, "build_sketch.sh"), self.path(name), source], check=True,
+                       env={**os.environ, "BULKHEAD": BULKHEAD})
+        return self.path(name)
+
+    def example(self, name):
+        return self.build(os.path.join(KIT, "examples", f"{name}.c"))
