@@ -8,6 +8,7 @@
 #include <chrono>
 #include <filesystem>
 #include <string_view>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/directory_names.h"
@@ -42,10 +43,11 @@ void RemoveAbandoned(const CgroupMethod& method, const std::string& directory) {
     return;
   }
   for (const std::string& name : *names) {
-    if (!IsLeafOfBulkhead(directory + "/" + name)) {
+    std::string path = fmt::format("{}/{}", directory, name);
+    if (!IsLeafOfBulkhead(path)) {
       continue;
     }
-    const auto leaf = CgroupLeaf::Adopt(method, directory + "/" + name);
+    const auto leaf = CgroupLeaf::Adopt(method, std::move(path));
     if (leaf) {
       // Best effort: what cannot be killed now is found again at the next start.
       (*leaf)->KillAndWait(deadline).value_or(false);

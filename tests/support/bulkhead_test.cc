@@ -29,6 +29,13 @@ LedgerColumn ColumnOf(const WorkerLedger& ledger) {
           ledger.forced,  ledger.reaped,      ledger.protocol_failures};
 }
 
+bool CatchesEscapes(const RunReport& report) {
+  return std::any_of(report.containment.begin(), report.containment.end(),
+                     [](const std::string& mechanism) {
+                       return mechanism == "pid-namespace" || mechanism.starts_with("cgroup");
+                     });
+}
+
 BulkheadTest::BulkheadTest() : stages_(std::make_unique<StageLog>()) {
   guard_.NoteDirectory(dir_.path());
   RestartRuntime({});
@@ -103,11 +110,7 @@ RunRequest BulkheadTest::RequestWithOutput(std::string_view worker) const {
 }
 
 bool BulkheadTest::EscapesAreCaught() {
-  const RunReport report = Run(RequestFor("honest_echo"));
-  return std::any_of(report.containment.begin(), report.containment.end(),
-                     [](const std::string& mechanism) {
-                       return mechanism == "pid-namespace" || mechanism.starts_with("cgroup");
-                     });
+  return CatchesEscapes(Run(RequestFor("honest_echo")));
 }
 
 void BulkheadTest::GrantAliveLock(RunRequest& request) const {

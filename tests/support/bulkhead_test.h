@@ -40,6 +40,10 @@ AdmittedModule Admit(std::string_view text);
 // An admitted module with an empty _start, for workers that never look at it.
 AdmittedModule EmptyModule();
 
+// Descendants that stay in the worker's group die with it everywhere; those that left it only where
+// the machine has a pid namespace or a cgroup to hold them: what this run had.
+bool CatchesEscapes(const RunReport& report);
+
 class BulkheadTest : public testing::Test {
  protected:
   // Long enough that only the intended trigger fires, also on a busy machine under sanitizers.
@@ -70,8 +74,7 @@ class BulkheadTest : public testing::Test {
 
   std::string Destination() const { return dir_.Path("destination"); }
 
-  // Descendants that stay in the worker's group die with it everywhere; those that left it only
-  // where the machine has a pid namespace or a cgroup to hold them.
+  // By this machine; asks a run.
   bool EscapesAreCaught();
 
   // dir() as a writable grant: the worker and its descendants hold the lock "alive" in it.
