@@ -4,6 +4,11 @@
 .SUFFIXES:
 
 JOBS ?= $(shell nproc)
+# wheel: prebuilt, there in seconds. lts: with long-term support, linked into the worker, built once
+# for each user in about ten minutes; its builds stand in build/lts-*.
+ENGINE ?= wheel
+export ENGINE
+kind := $(if $(filter lts,$(ENGINE)),lts-)
 PREFIX ?= /usr/local
 export DESTDIR ?=
 
@@ -19,14 +24,14 @@ help: ## list these commands
 
 .PHONY: run
 run: release-build ## build and demonstrate: a sandboxed program renders a picture
-	@scripts/demo.sh build/release
+	@scripts/demo.sh build/$(kind)release
 
 .PHONY: test
 test: build ## build with sanitizers and run all tests and lints
-	@$(call configure,tsan)
-	$(no_aslr) $(call build,tsan)
-	$(no_aslr) ctest --preset tsan
-	ctest --preset dev
+	@$(call configure,$(kind)tsan)
+	$(no_aslr) $(call build,$(kind)tsan)
+	$(no_aslr) ctest --preset $(kind)tsan
+	ctest --preset $(kind)dev
 
 .PHONY: soak
 soak: build ## the exhaustive variants of tests that otherwise take a selection
@@ -34,24 +39,28 @@ soak: build ## the exhaustive variants of tests that otherwise take a selection
 
 .PHONY: build
 build: setup-test ## compile everything in build/dev (Debug, sanitizers)
-	@$(call configure,dev)
-	$(call build,dev)
+	@$(call configure,$(kind)dev)
+	$(call build,$(kind)dev)
 
 .PHONY: release-build
 release-build: setup-run
-	@$(call configure,release)
-	$(call build,release)
+	@$(call configure,$(kind)release)
+	$(call build,$(kind)release)
 
 .PHONY: guest-abi
 guest-abi: ## write the guest contract's C header and document anew
-	$(call configure,dev)
-	cmake --build build/dev --target guest-abi
+	$(call configure,$(kind)dev)
+	cmake --build build/$(kind)dev --target guest-abi
 
 .PHONY: lint
 lint: build ## check formatting and house rules; clang-tidy on changed files
 	python3 tools/tidy.py
 	tools/format.sh --check
-	tools/run_clang_tidy.sh build/dev
+	tools/run_clang_tidy.sh build/$(kind)dev
+
+.PHONY: currency
+currency: ## check that the pinned engines are supported and free of known holes
+	@python3 tools/currency.py
 
 .PHONY: format
 format: setup-test ## rewrite the sources with clang-format
@@ -64,25 +73,33 @@ clang: ## the tests once more, built by the second compiler
 	$(call build,clang)
 	ctest --preset clang
 
+SECONDS ?= 60
+.PHONY: fuzz
+fuzz: ## feed each parser of hostile input for SECONDS=60
+	@scripts/setup.sh clang
+	@$(call configure,fuzz)
+	$(call build,fuzz)
+	scripts/fuzz.sh build/fuzz "$(SECONDS)" $(TARGET)
+
 .PHONY: bench
 bench: ## measure, as ratios within one run
 	@scripts/setup.sh bench
 	@scripts/setup.sh guests
-	@$(call configure,bench)
-	$(call build,bench)
-	scripts/bench.sh build/bench
+	@$(call configure,$(kind)bench)
+	$(call build,$(kind)bench)
+	scripts/bench.sh build/$(kind)bench
 
 .PHONY: install
 install: release-build ## install under $(DESTDIR)$(PREFIX)
-	cmake --install build/release --prefix "$(PREFIX)"
+	cmake --install build/$(kind)release --prefix "$(PREFIX)"
 
 .PHONY: release
 release: release-build ## pack build/bulkhead-VERSION-linux-ARCH.tar.gz
-	scripts/pack_release.sh build/release
+	scripts/pack_release.sh build/$(kind)release
 
 .PHONY: clean
 clean: ## remove what was built; keep what was downloaded
-	rm -rf build/dev build/tsan build/release build/bench build/clang build/demo
+	rm -rf build/$(kind)dev build/$(kind)tsan build/$(kind)release build/$(kind)bench build/clang build/demo
 
 .PHONY: setup-run setup-test
 setup-run:

@@ -42,7 +42,6 @@ install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/bulkhead"
 # Workers find the engine beside themselves, wherever the installation is moved.
 set(bh_libexec_dir "${CMAKE_INSTALL_LIBEXECDIR}/bulkhead")
 install(TARGETS bulkhead RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
-set_target_properties(bulkhead-wasm-worker PROPERTIES INSTALL_RPATH "$ORIGIN")
 install(TARGETS bulkhead-wasm-worker RUNTIME DESTINATION "${bh_libexec_dir}")
 if(WASMTIME_LIBRARY MATCHES "\\.so$")
   install(PROGRAMS "${WASMTIME_LIBRARY}" DESTINATION "${bh_libexec_dir}")

@@ -10,12 +10,14 @@
 #
 # System packages come through apt, as root or with sudo; without either, the exact commands are
 # printed and the script fails. The engine goes to build/deps/wasmtime, or is the user's own:
-# BH_WASMTIME_ROOT names a folder with include/ and lib/. BH_SETUP_PACKAGES=skip leaves the system's
-# packages alone.
+# BH_WASMTIME_ROOT names a folder with include/ and lib/. ENGINE=lts takes the version with
+# long-term support instead, built once for each user: build/deps/wasmtime-lts points to it.
+# BH_SETUP_PACKAGES=skip leaves the system's packages alone.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 readonly DEPS=build/deps
+readonly ENGINE=${ENGINE:-wheel}
 # Headers of the version in pins/engine.txt; the digest is that of the whole package.
 readonly HEADERS_NAME=wasmtime-c-api-impl
 readonly HEADERS_VERSION=50.0.1
@@ -58,6 +60,11 @@ find_pip() {
 }
 
 have_engine() {
+  if [ "$ENGINE" = lts ]; then
+    # Without a python3 there is none yet.
+    [ -d "$(python3 scripts/build_engine.py --where 2>/dev/null)" ]
+    return
+  fi
   if [ -n "${BH_WASMTIME_ROOT:-}" ]; then
     [ -f "$BH_WASMTIME_ROOT/include/wasmtime.h" ] ||
       die "BH_WASMTIME_ROOT=$BH_WASMTIME_ROOT has no include/wasmtime.h"
@@ -127,12 +134,13 @@ install_packages() {
     die "then run again with BH_SETUP_PACKAGES=skip"
   fi
   add_missing "$@"
-  if ! "have_$goal"; then
+  if ! "have_$goal" && { [ "$goal" != engine ] || [ "$ENGINE" = wheel ]; }; then
     find_pip || missing+=(python3-pip)
   fi
-  if ! have_engine && [ "$goal" = engine ] && ! find_headers && ! have_cargo; then
+  if [ "$goal" = engine ] && ! have_engine && ! have_cargo &&
+    { [ "$ENGINE" = lts ] || ! find_headers; }; then
     if [ "$(dpkg-query -W -f '${db:Status-Status}' cargo 2>/dev/null || true)" = installed ]; then
-      say "Debian's cargo is too old to fetch the engine's headers. Put a newer cargo on PATH,"
+      say "Debian's cargo is too old for the engine. Put a newer cargo on PATH,"
       die "or run 'apt-get install cargo-web', which replaces the package cargo"
     fi
     missing+=(cargo-web)
@@ -172,6 +180,10 @@ replace_folder() {
 }
 
 install_engine() {
+  if [ "$ENGINE" = lts ]; then
+    python3 scripts/build_engine.py "$DEPS/wasmtime-lts" || die "there is no engine to build with"
+    return
+  fi
   have_engine && return 0
   [ "$(uname -m)" = x86_64 ] ||
     die "the pinned engine is for x86_64; on $(uname -m) set BH_WASMTIME_ROOT to a Wasmtime C API"
@@ -201,6 +213,7 @@ install_guests() {
 main() {
   local step=${1:-}
   goal=engine
+  case "$ENGINE" in wheel | lts) ;; *) die "ENGINE=$ENGINE is none of: wheel, lts" ;; esac
   mkdir -p "$DEPS"
   # `make run` and `make test` may start at the same time.
   exec 9>"$DEPS/.lock"

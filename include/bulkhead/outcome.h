@@ -79,7 +79,7 @@ enum class OutcomeCode : std::uint8_t {
   kWorkerOutputCommit,
   kWorkerOutputCleanup,
   kWorkerOutputCommittedCleanup,
-  kOutOfMemory,   // killed by the kernel for memory
+  kOutOfMemory,   // killed by the kernel for memory, as its own count says
   kStdoutClosed,  // the reader of the guest's stdout left; the run was cancelled for it
 };
 
@@ -115,6 +115,19 @@ struct TrapInfo {
   std::vector<std::string> backtrace;  // at most 64 frames, 8 KiB, innermost first
 };
 
+// What the kernel tells of the memory of a worker and everything it started, where a cgroup limits
+// that (mechanism "cgroup-memory").
+struct CgroupMemory {
+  std::uint64_t limit_bytes = 0;
+  std::uint64_t peak_bytes = 0;  // 0: not known (version 2, in a cgroup with a higher peak before)
+  std::uint64_t oom_kills = 0;   // processes of the worker that the kernel killed for memory
+  // The worker met this limit. If it was killed and this is false, the memory of the machine, or of
+  // a cgroup around, had run out.
+  bool limit_reached = false;
+
+  friend bool operator==(const CgroupMemory&, const CgroupMemory&) = default;
+};
+
 struct Outcome {
   OutcomeCode code = OutcomeCode::kWorkerUnexpectedExit;
   CompletedAs completed_as = CompletedAs::kNone;
@@ -122,7 +135,8 @@ struct Outcome {
   std::optional<std::int32_t>
       guest_exit;  // of kNonzeroExit, kChildNonzeroExit; 0 when completed by exit
   std::optional<TrapInfo> trap;
-  std::string reason;  // of kModuleRefused: the refusal code
+  std::optional<CgroupMemory> out_of_memory;  // of kOutOfMemory
+  std::string reason;                         // of kModuleRefused: the refusal code
 
   OutcomeKind kind() const { return KindOf(code); }
 

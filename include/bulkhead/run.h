@@ -50,7 +50,9 @@ struct WorkerConfig {
   bool check_build_id = true;  // off for worker programs that are not part of this build
   SandboxLevel sandbox = SandboxLevel::kDefault;
   // Of KnownMechanisms(), beside what the level insists on: a run without one of these ends as
-  // worker-launch before the worker sees the module.
+  // worker-launch before the worker sees the module. "cgroup-memory" and "cgroup-pids" are limits
+  // that workers have anyhow where cgroups of version 2 have these controllers; asking for them
+  // adds version 1, where joining one costs each start some milliseconds.
   std::vector<std::string> required_mechanisms;
   std::uint64_t descriptors_max =
       0;  // RLIMIT_NOFILE of the worker at its start, 0: the library's default
@@ -161,7 +163,9 @@ struct RunReport {
   std::array<std::chrono::microseconds, kStageCount> durations{};  // time spent in each stage
   std::chrono::microseconds elapsed{0};
   std::chrono::microseconds cpu{0};
-  std::uint64_t memory_peak_bytes = 0;   // resident, whole worker, from the kernel
+  std::uint64_t memory_peak_bytes = 0;  // resident, whole worker, from the kernel
+  // The same as its cgroup counts, pages of files included; where there is "cgroup-memory".
+  std::optional<CgroupMemory> cgroup_memory;
   WorkerLedger ledger;                   // this run's own counts
   std::vector<std::string> containment;  // mechanisms obtained
   std::vector<LimitUse> limits;

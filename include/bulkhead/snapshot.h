@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace bulkhead {
 
@@ -51,6 +52,8 @@ struct Snapshot {
       0;  // workers that could not be reaped in time and are still being killed
   std::chrono::milliseconds cleanup_oldest{0};
   WarmCounts warm;
+  std::vector<std::string>
+      containment;  // what held the worker that ended last, as RunReport has it
 };
 
 }  // namespace bulkhead

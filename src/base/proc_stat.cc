@@ -98,6 +98,7 @@ Result<MemoryUse> ParseMemoryUse(std::string_view status) {
   use.rss_bytes = BH_TRY(KilobyteLine(status, "VmRSS"));
   use.rss_bytes_peak = BH_TRY(KilobyteLine(status, "VmHWM"));
   use.data_bytes = BH_TRY(KilobyteLine(status, "VmData"));
+  use.anonymous_rss_bytes = BH_TRY(KilobyteLine(status, "RssAnon"));
   return use;
 }
 

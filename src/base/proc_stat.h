@@ -42,7 +42,8 @@ struct ProcStat {
 struct MemoryUse {
   std::uint64_t rss_bytes = 0;
   std::uint64_t rss_bytes_peak = 0;
-  std::uint64_t data_bytes = 0;  // what RLIMIT_DATA is compared with
+  std::uint64_t data_bytes = 0;           // what RLIMIT_DATA is compared with, touched or not
+  std::uint64_t anonymous_rss_bytes = 0;  // resident, and of no file
 };
 
 // A program's name may contain spaces and parentheses: fields are counted from behind the last ')'.

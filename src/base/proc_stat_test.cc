@@ -50,12 +50,13 @@ TEST(ProcStat, ZombieMainThreadOfALivingProcessIsNotDead) {
 }
 
 TEST(ProcStat, MemoryLinesInBytes) {
-  const auto use =
-      ParseMemoryUse("Name:\tx\nVmHWM:\t    20 kB\nVmRSS:\t  10 kB\nVmData:\t 30 kB\n");
+  const auto use = ParseMemoryUse(
+      "Name:\tx\nVmHWM:\t    20 kB\nVmRSS:\t  10 kB\nRssAnon:\t 7 kB\nVmData:\t 30 kB\n");
   ASSERT_TRUE(use);
   EXPECT_EQ(use->rss_bytes, 10U * 1024);
   EXPECT_EQ(use->rss_bytes_peak, 20U * 1024);
   EXPECT_EQ(use->data_bytes, 30U * 1024);
+  EXPECT_EQ(use->anonymous_rss_bytes, 7U * 1024);
   EXPECT_EQ(ParseMemoryUse("Name:\tx\n")->data_bytes, 0U);
   EXPECT_FALSE(ParseMemoryUse("\nVmRSS:\tmany kB\n"));
 }

@@ -317,6 +317,21 @@ AuditFinding JudgeCgroup(const ProcessView& process, const ProcessView& own) {
       Weaker("cgroup", std::string(whose), "its tree is killed by process group alone"));
 }
 
+// Beyond what the kernel takes for no limit: version 2 says so, version 1 shows a huge number.
+bool IsLimit(std::string_view text) {
+  constexpr std::uint64_t kHuge = 1ULL << 62;
+  return !text.empty() && text != "max" && Number(text) < kHuge;
+}
+
+AuditFinding JudgeCgroupLimit(std::string_view mechanism, const Result<std::string>& limit,
+                              std::string_view unit, std::string_view meaning) {
+  if (!limit) {
+    return WhereGiven(Unreadable(mechanism, limit.error()));
+  }
+  return WhereGiven(IsLimit(*limit) ? Ok(mechanism, fmt::format("{} {}", *limit, unit))
+                                    : Weaker(mechanism, "no limit", meaning));
+}
+
 AuditFinding JudgeThreads(const ProcessView& process) {
   return Ok("threads", std::string(process.Status("Threads")));
 }
@@ -365,6 +380,10 @@ Audit JudgeProcess(const ProcessView& process, const ProcessView& own) {
   findings.push_back(JudgeInit(process));
   findings.push_back(JudgeParentDeath(process));
   findings.push_back(JudgeCgroup(process, own));
+  findings.push_back(JudgeCgroupLimit("cgroup-memory", process.memory_limit, "bytes",
+                                      "memory files and the kernel's own memory are not bounded"));
+  findings.push_back(JudgeCgroupLimit("cgroup-pids", process.tasks_limit, "processes and threads",
+                                      "threads are bounded by their stacks' memory alone"));
   findings.push_back(JudgeThreads(process));
   return audit;
 }

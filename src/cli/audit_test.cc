@@ -48,6 +48,8 @@ ProcessView Worker() {
                  {"Max file size", {"4096", "4096"}}};
   view.parent = {"bulkhead-init", true};
   view.cgroup = "0::/\n";
+  view.memory_limit = "1000000";
+  view.tasks_limit = "40";
   view.user_map = "0 0 4294967295\n";
   view.root = ProcessView::Root{true, true};
   view.descriptors = std::map<int, std::string>{{0, "/dev/null"}, {3, "socket:[1]"}};
@@ -105,6 +107,10 @@ TEST(Audit, EachGapIsFound) {
       {"seccomp", weaker, false, set("Seccomp_filters", "0")},
       {"seccomp", unknown, true, set("Seccomp_filters", "")},
       {"no-new-privs", weaker, false, set("NoNewPrivs", "0")},
+      {"cgroup-memory", weaker, true, [](ProcessView& view) { view.memory_limit = ""; }},
+      {"cgroup-memory", weaker, true,
+       [](ProcessView& view) { view.memory_limit = "9223372036854771712"; }},
+      {"cgroup-pids", weaker, true, [](ProcessView& view) { view.tasks_limit = "max"; }},
       {"no-capabilities", weaker, false, set("CapEff", "0000000000200000")},
       {"no-capabilities", weaker, false, set("CapAmb", "0000000000000004")},
       {"unprivileged-user", weaker, false, set("Uid", "65534\t0\t65534\t65534")},

@@ -12,6 +12,7 @@
 #include "base/strings.h"
 #include "cli/code_cache_place.h"
 #include "cli/commands.h"
+#include "cli/engine_support.h"
 #include "cli/exit_status.h"
 #include "cli/info_json.h"
 #include "cli/machine_checks.h"
@@ -126,6 +127,7 @@ std::string ChecksText(const MachineReport& machine, bool colours) {
 int CmdDoctor(const DoctorOptions& options) {
   MachineReport machine;
   machine.checks = CheckMachine();
+  machine.checks.push_back(CheckEngine(ThisEngine(), Today()));
   CheckCodeCache(machine);
   CheckWorker(machine);
   const bool colours = TerminalOf(BorrowedFd(STDOUT_FILENO)).colours;

@@ -19,8 +19,7 @@ namespace bulkhead::cli {
 namespace {
 
 VersionInfo ThisVersion() {
-  return {BH_VERSION, std::string(wire::BuildId()), wire::kProtocolVersion, "wasmtime",
-          BH_ENGINE_VERSION};
+  return {BH_VERSION, std::string(wire::BuildId()), wire::kProtocolVersion, ThisEngine()};
 }
 
 }  // namespace
@@ -30,9 +29,12 @@ int CmdVersion(const VersionOptions& options) {
   if (options.json) {
     return PrintResult(VersionJson(info));
   }
-  return PrintResult(fmt::format("bulkhead {}\nbuild     {}\nprotocol  {}\nengine    {} {}\n",
-                                 info.version, info.build_id, info.protocol_version, info.engine,
-                                 info.engine_version));
+  const std::string support = info.engine.supported_until.empty()
+                                  ? "support unknown"
+                                  : fmt::format("supported until {}", info.engine.supported_until);
+  return PrintResult(fmt::format("bulkhead {}\nbuild     {}\nprotocol  {}\nengine    {} {} ({})\n",
+                                 info.version, info.build_id, info.protocol_version,
+                                 info.engine.name, info.engine.version, support));
 }
 
 int CmdHelp(const HelpOptions& options) {

@@ -120,7 +120,12 @@ std::string VersionJson(const VersionInfo& info) {
                    {"version", info.version},
                    {"build_id", info.build_id},
                    {"protocol_version", info.protocol_version},
-                   {"engine", Json{{"name", info.engine}, {"version", info.engine_version}}}});
+                   {"engine", Json{{"name", info.engine.name},
+                                   {"version", info.engine.version},
+                                   {"supported_until", info.engine.supported_until.empty()
+                                                           ? Json(nullptr)
+                                                           : Json(info.engine.supported_until)},
+                                   {"linked_in", info.engine.linked_in}}}});
 }
 
 }  // namespace bulkhead::cli

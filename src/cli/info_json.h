@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cli/audit.h"
+#include "cli/engine_support.h"
 #include "cli/machine_checks.h"
 
 namespace bulkhead::cli {
@@ -17,8 +18,7 @@ struct VersionInfo {
   std::string version;
   std::string build_id;
   unsigned protocol_version = 0;
-  std::string engine;
-  std::string engine_version;
+  EngineInfo engine;
 };
 
 // Schemas bulkhead.inspection/1, bulkhead.doctor/1, bulkhead.audit/1, bulkhead.version/1;

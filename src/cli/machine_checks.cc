@@ -20,8 +20,8 @@
 #include "base/errno_error.h"
 #include "base/strings.h"
 #include "base/unique_fd.h"
-#include "process/cgroup_pool.h"
 #include "process/launcher.h"
+#include "process/worker_cgroups.h"
 
 namespace bulkhead::cli {
 namespace {
@@ -131,6 +131,43 @@ MachineCheck CheckCgroup() {
           "systemd-run --user --scope -p Delegate=yes bulkhead ..."};
 }
 
+// What a leaf of the pool limits; empty if it has none.
+std::string LimitsOf(process::CgroupPool& pool) {
+  const auto leaf = pool.Take();
+  if (!leaf || *leaf == nullptr) {
+    return {};
+  }
+  const process::CgroupControllers controllers = (*leaf)->limiter().controllers();
+  return controllers.memory && controllers.tasks ? "memory, pids"
+         : controllers.memory                    ? "memory"
+         : controllers.tasks                     ? "pids"
+                                                 : "";
+}
+
+MachineCheck CheckCgroupLimits() {
+  process::CgroupPools pools;
+  if (pools.tree.LimitsAtBirth().value_or(false)) {
+    return Ok("cgroup-limits",
+              fmt::format("workers are limited by version 2: {}", LimitsOf(pools.tree)));
+  }
+  std::vector<std::string> asked;
+  for (auto* pool : {&pools.memory, &pools.tasks}) {
+    if (const std::string limits = LimitsOf(*pool); !limits.empty()) {
+      asked.push_back("--require cgroup-" + limits);
+    }
+  }
+  const std::string finding =
+      asked.empty()
+          ? std::string("no cgroup with the controller memory or pids can be made")
+          : fmt::format("by version 1 only, where it is asked for: {}", fmt::join(asked, ", "));
+  return {"cgroup-limits", CheckState::kDegraded, finding,
+          asked.empty() ? "memory files are not bounded, and a death for memory is a bare SIGKILL"
+                        : "unasked, memory files are not bounded and a death for memory is a bare "
+                          "SIGKILL; asked, each start takes some milliseconds longer",
+          "with cgroup version 2: systemd-run --user --pipe -p Delegate=yes -p "
+          "DelegateSubgroup=host bulkhead ..."};
+}
+
 MachineCheck CheckCall(std::string name, long result, std::string_view cost) {
   if (result >= 0) {
     const UniqueFd close_it(static_cast<int>(result));
@@ -186,6 +223,7 @@ std::vector<MachineCheck> CheckMachine() {
   checks.push_back(CheckLandlock());
   checks.push_back(CheckNamespaces());
   checks.push_back(CheckCgroup());
+  checks.push_back(CheckCgroupLimits());
   CheckCalls(checks);
   checks.push_back(CheckDescriptorLimit());
   return checks;

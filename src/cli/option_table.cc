@@ -150,7 +150,9 @@ constexpr std::array kRunOptions{
                .value_name = "MECHANISM",
                .group = kContainment,
                .help = "Do not run without this mechanism, such as pid-namespace, empty-root or "
-                       "no-capabilities (the report's 'containment' names what there is)",
+                       "no-capabilities (the report's 'containment' names what there is). "
+                       "cgroup-memory and cgroup-pids are made for it also where they cost "
+                       "each start milliseconds",
                .repeatable = true},
     OptionSpec{.name = "--stop-mode",
                .value_name = "MODE",
@@ -258,7 +260,8 @@ constexpr std::array kCommands{
             "Runs MODULE (.wasm or .wat) once in a fresh worker process that can always be killed. "
             "The guest's standard output is the command's; everything the command says goes to "
             "standard error. Words after -- are the guest's arguments. Durations need a unit (ns, "
-            "us, ms, s, m, h), and so do sizes (B, KB, MB, GB, KiB, MiB, GiB). A guest writes its "
+            "us, ms, s, m, h), and so do sizes (B, KB, MB, GB, TB, KiB, MiB, GiB, TiB). A guest "
+            "writes its "
             "output as the file /output/NAME; the destination's directory must exist, and the "
             "destination must be absent or a regular file.",
         .takes_module = true,

@@ -291,7 +291,8 @@ TEST(Options, BadInputIsOneSentence) {
       {{"run", "m.wasm", "--require", "magic"},
        "--require: 'magic' is none of: pid-namespace, mount-namespace, network-namespace, "
        "ipc-namespace, uts-namespace, rlimits, no-new-privs, empty-root, landlock, not-dumpable, "
-       "seccomp, user-namespace, unprivileged-user, no-capabilities"},
+       "seccomp, user-namespace, unprivileged-user, no-capabilities, cgroup-memory, "
+       "cgroup-pids"},
       {{"run", "m.wasm", "--profile", "wasm"},
        "--profile: 'wasm' is none of: auto, wasi, wasi-threads, sketch"},
       {{"run", "m.wasm", "--stop-mode", ""}, "--stop-mode: '' is none of: cooperative, kill"},

@@ -14,6 +14,8 @@
 #include "base/errno_error.h"
 #include "base/text_file.h"
 #include "base/unique_fd.h"
+#include "process/cgroup_location.h"
+#include "process/cgroup_pool.h"
 #include "process/pidfd.h"
 
 namespace bulkhead::cli {
@@ -108,6 +110,32 @@ Result<std::map<int, std::string>> ViewDescriptors(BorrowedFd process) {
   return descriptors;
 }
 
+struct LimitFiles {
+  const char* v2;
+  process::CgroupKind v1_kind;
+  const char* v1;
+};
+
+constexpr LimitFiles kMemoryLimit{"memory.max", process::CgroupKind::kV1Memory,
+                                  "memory.limit_in_bytes"};
+constexpr LimitFiles kTasksLimit{"pids.max", process::CgroupKind::kV1Pids, "pids.max"};
+
+// Version 2 has the controller or version 1, never both.
+Result<std::string> ViewLimit(std::string_view cgroups, const LimitFiles& files) {
+  const std::string mounts = BH_TRY(ReadTextFile("/proc/self/mountinfo"));
+  for (const auto& [kind, directory] : process::FindCgroupLocations(cgroups, mounts)) {
+    const bool v2 = kind == process::CgroupKind::kV2;
+    if (!process::IsLeafOfBulkhead(directory) || (!v2 && kind != files.v1_kind)) {
+      continue;
+    }
+    Result<std::string> text = ReadTextFile((directory + "/" + (v2 ? files.v2 : files.v1)).c_str());
+    if (text || text.error().code != ErrorCode::kNotFound) {
+      return text ? Result<std::string>(text->substr(0, text->find('\n'))) : text;
+    }
+  }
+  return std::string();
+}
+
 ProcessView::Parent ViewParent(std::string_view pid) {
   const auto text = ReadTextFile(fmt::format("/proc/{}/status", pid).c_str());
   if (!text) {
@@ -154,6 +182,8 @@ Result<ProcessView> ViewProcess(pid_t pid) {
   }
   view.parent = ViewParent(view.Status("PPid"));
   view.cgroup = ReadTextFile(at, "cgroup");
+  view.memory_limit = ViewLimit(view.cgroup.value_or(""), kMemoryLimit);
+  view.tasks_limit = ViewLimit(view.cgroup.value_or(""), kTasksLimit);
   view.user_map = ReadTextFile(at, "uid_map");
   view.environment = ReadTextFile(at, "environ");
   view.root = ViewRoot(at);

@@ -37,7 +37,10 @@ struct ProcessView {
   Fields status;                        // /proc/PID/status, values without blanks around
   std::map<std::string, Limit> limits;  // by the kernel's names: "Max core file size"
   Parent parent;
-  Result<std::string> cgroup = std::string();       // the text of /proc/PID/cgroup
+  Result<std::string> cgroup = std::string();  // the text of /proc/PID/cgroup
+  // Limits of cgroups of Bulkhead that it is in, as the kernel writes them; "" if there are none.
+  Result<std::string> memory_limit = std::string();
+  Result<std::string> tasks_limit = std::string();
   Result<std::string> user_map = std::string();     // of its user namespace, as seen from here
   Result<std::string> environment = std::string();  // variables, each ended by a NUL
   Result<Root> root = Root();

@@ -61,6 +61,16 @@ Json TrapJson(const std::optional<TrapInfo>& trap) {
               {"backtrace", trap->backtrace}};
 }
 
+Json OutOfMemoryJson(const std::optional<CgroupMemory>& memory) {
+  if (!memory) {
+    return nullptr;
+  }
+  return Json{{"limit_bytes", memory->limit_bytes},
+              {"peak_bytes", memory->peak_bytes == 0 ? Json(nullptr) : Json(memory->peak_bytes)},
+              {"killed", memory->oom_kills},
+              {"limit_reached", memory->limit_reached}};
+}
+
 Json DurationsJson(const RunReport& report) {
   Json json;
   for (std::size_t i = 0; i < static_cast<std::size_t>(Stage::kDone); ++i) {
@@ -137,6 +147,7 @@ Json ReportJson(const RunRecord& record) {
   json["terminal"] = TerminalJson(report);
   json["guest_exit"] = OrNull(report.outcome.guest_exit);
   json["trap"] = TrapJson(report.outcome.trap);
+  json["out_of_memory"] = OutOfMemoryJson(report.outcome.out_of_memory);
   json["thread_rejections"] = RejectionsJson(report.outcome.rejections);
   json["stage"] = StageName(report.stage);
   json["forced"] = report.outcome.forced();

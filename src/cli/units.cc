@@ -32,12 +32,14 @@ constexpr std::array<Unit, 6> kDurationUnits{{{"ns", 1},
                                               {"m", 60'000'000'000},
                                               {"h", 3'600'000'000'000}}};
 
-constexpr std::array<Unit, 7> kSizeUnits{{{"b", 1},
+constexpr std::array<Unit, 9> kSizeUnits{{{"b", 1},
                                           {"kib", 1ULL << 10U},
                                           {"mib", 1ULL << 20U},
                                           {"gib", 1ULL << 30U},
+                                          {"tib", 1ULL << 40U},
                                           {"kb", 1'000},
                                           {"mb", 1'000'000},
+                                          {"tb", 1'000'000'000'000},
                                           {"gb", 1'000'000'000}}};
 
 constexpr std::string_view kDurationForms = "a duration such as 500ms, 1.5s, 2m or 1h";

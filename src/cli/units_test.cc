@@ -48,6 +48,8 @@ TEST(Units, SizesHaveAUnitInAnyCase) {
   EXPECT_EQ(Bytes("64KiB"), 65536U);
   EXPECT_EQ(Bytes("64kib"), 65536U);
   EXPECT_EQ(Bytes("1.5GiB"), 1'610'612'736U);
+  EXPECT_EQ(Bytes("1TiB"), 1ULL << 40U);
+  EXPECT_EQ(Bytes("2tb"), 2'000'000'000'000U);
   EXPECT_EQ(Bytes("10MB"), 10'000'000U);
   EXPECT_EQ(Bytes("2kB"), 2'000U);
   EXPECT_EQ(Bytes("0.1KiB"), 102U);

@@ -1,7 +1,9 @@
 // What a worker is started with and told: descriptors, limits, Hello and Execute.
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <linux/magic.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,6 +21,12 @@ namespace {
 // While the guest runs the worker may use this much beyond the guest's own memory: its stack, the
 // engine's instance data, buffers of the host functions.
 constexpr std::uint64_t kMemoryOverheadBytes = 64ULL << 20;
+// Threads that a worker has beside the guest's and the compiler's, and its init.
+constexpr std::uint64_t kWorkerTasksMax = 16;
+constexpr std::uint64_t kKernelBytes = 32ULL << 20;
+constexpr std::uint64_t kKernelBytesOfThread = 64ULL << 10;
+constexpr std::uint64_t kBytesPerKernelByte = 256;            // page tables, twice
+constexpr std::uint64_t kCountedOutputBytesMax = 1ULL << 50;  // more is no limit
 // A worker without an output grant still writes memory files of its own (copy-on-write images of
 // guest memories).
 constexpr std::uint64_t kFileBytesWithoutOutput = 4ULL << 30;
@@ -58,6 +66,53 @@ void FillHello(const RunRequest& request, wire::Mode mode, wire::Hello& hello) {
   for (const DirectoryGrant& grant : request.directories) {
     hello.directories.push_back({grant.guest_path, grant.writable});
   }
+}
+
+// What a worker that makes something writes it to, a memory file of ours.
+std::uint64_t ProductBytesMax(const RunRequest& request, wire::Mode mode) {
+  switch (mode) {
+    case wire::Mode::kRun:
+      return 0;
+    case wire::Mode::kCompile:
+      return CodeBytesMax(request);
+    case wire::Mode::kConvertText:
+      return ModulePolicy::kModuleBytesCeiling;
+  }
+  return 0;
+}
+
+bool Requires(const WorkerConfig& config, std::string_view mechanism) {
+  const std::vector<std::string> required = RequiredMechanisms(config);
+  return std::find(required.begin(), required.end(), mechanism) != required.end();
+}
+
+// Until the guest runs: what RLIMIT_DATA allows then, and what it does not count.
+process::TreeLimits TreeLimitsFor(const RunRequest& request, wire::Mode mode) {
+  const long processors = sysconf(_SC_NPROCESSORS_ONLN);
+  process::TreeLimits limits;
+  limits.memory_bytes = request.limits.compile_memory_bytes + kMemoryOverheadBytes +
+                        request.limits.stack_bytes + request.limits.scratch_bytes +
+                        ProductBytesMax(request, mode);
+  limits.tasks = kWorkerTasksMax + request.limits.threads_max +
+                 static_cast<std::uint64_t>(std::max(processors, 1L));
+  limits.memory_at_any_cost = Requires(request.worker, "cgroup-memory");
+  limits.tasks_at_any_cost = Requires(request.worker, "cgroup-pids");
+  return limits;
+}
+
+// What a run may use once its guest runs and RLIMIT_DATA does not count: the kernel's own memory
+// for it (page tables, threads, sockets), scratch space, images of the memories that the module
+// describes, and an output on a file system that is memory.
+std::uint64_t UncountedBytes(const RunRequest& request, const Work& work,
+                             const staging::StagingArea* staging) {
+  struct statfs status{};
+  const bool output_is_memory = staging != nullptr &&
+                                fstatfs(staging->file().get(), &status) == 0 &&
+                                (status.f_type == TMPFS_MAGIC || status.f_type == RAMFS_MAGIC);
+  const std::uint64_t kernel = kKernelBytes + request.limits.threads_max * kKernelBytesOfThread +
+                               request.limits.memory_bytes / kBytesPerKernelByte;
+  return kernel + request.limits.scratch_bytes + work.module_bytes +
+         (output_is_memory ? std::min(request.output->bytes_max, kCountedOutputBytesMax) : 0);
 }
 
 void FillSpec(const RunRequest& request, process::SpawnSpec& spec) {
@@ -120,9 +175,7 @@ Status FillExecute(const RunRequest& request, Work& work, const staging::Staging
   exchange.execute_descriptors.push_back(BH_TRY(Duplicate(work.module)));
   if (work.mode != wire::Mode::kRun) {
     execute.has_output = true;
-    execute.output_bytes_max = work.mode == wire::Mode::kCompile
-                                   ? CodeBytesMax(request)
-                                   : ModulePolicy::kModuleBytesCeiling;
+    execute.output_bytes_max = ProductBytesMax(request, work.mode);
     exchange.execute_descriptors.push_back(BH_TRY(Duplicate(work.product.borrow())));
     return {};
   }
@@ -211,6 +264,7 @@ supervise::WorkerStart StartFor(const RunRequest& request, wire::Mode mode) {
   supervise::WorkerStart start;
   FillHello(request, mode, start.hello);
   FillSpec(request, start.spec);
+  start.spec.tree_limits = TreeLimitsFor(request, mode);
   start.expected.mechanisms = RequiredMechanisms(request.worker);
   if (request.worker.check_build_id) {
     start.expected.build = wire::BuildId();
@@ -247,6 +301,7 @@ Result<Preparation> Prepare(const RunRequest& request, Work& work,
   }
   BH_TRY(FillExecute(request, work, staging, preparation.exchange));
   preparation.exchange.expected = preparation.start.expected;
+  preparation.exchange.uncounted_bytes = UncountedBytes(request, work, staging);
   preparation.exchange.grace = request.worker.grace;
   preparation.exchange.compile_time = request.limits.compile_time;
   preparation.exchange.cancel = request.cancel;

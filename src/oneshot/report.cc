@@ -27,6 +27,20 @@ std::string DiagnoseUnexpectedExit(const supervise::ExchangeResult& result,
                      forbidden_call ? ", killed for a forbidden system call" : "");
 }
 
+std::string DiagnoseOutOfMemory(const CgroupMemory& memory) {
+  const std::string killed = fmt::format(
+      "the kernel killed the worker for memory ({} of its processes)", memory.oom_kills);
+  const std::string peak = memory.peak_bytes == 0 ? std::string("an unknown amount")
+                                                  : fmt::format("{} bytes", memory.peak_bytes);
+  return memory.limit_reached
+             ? fmt::format("{}: it used {} of the {} bytes that its cgroup allows", killed, peak,
+                           memory.limit_bytes)
+             : fmt::format(
+                   "{}: it used {} and never met its own limit of {} bytes; the memory of "
+                   "the machine, or of a cgroup around, had run out",
+                   killed, peak, memory.limit_bytes);
+}
+
 // What a person wants to know first: the limit, else what broke, else the worker's own words.
 std::string Diagnose(const supervise::ExchangeResult& result, const RunReport& report) {
   const OutcomeCode code = report.outcome.code;
@@ -34,6 +48,9 @@ std::string Diagnose(const supervise::ExchangeResult& result, const RunReport& r
   if ((code == OutcomeCode::kCompileLimit || code == OutcomeCode::kMemoryLimit) && failed) {
     return fmt::format("an allocation of {} bytes was refused while {}", *failed,
                        result.facts.guest_started ? "the guest ran" : "the module was compiled");
+  }
+  if (report.outcome.out_of_memory) {
+    return DiagnoseOutOfMemory(*report.outcome.out_of_memory);
   }
   if (code == OutcomeCode::kCpuLimit) {
     return fmt::format("the worker used {} ms of CPU time", result.use.cpu.count() / 1000);
@@ -45,8 +62,7 @@ std::string Diagnose(const supervise::ExchangeResult& result, const RunReport& r
     return DiagnoseUnexpectedExit(result, report);
   }
   if (code == OutcomeCode::kWorkerLingered) {
-    return fmt::format("the worker reported its result but did not exit within {} s",
-                       supervise::kLingerMax.count());
+    return "the worker reported its result but did not exit in time";
   }
   if (!result.problem.empty()) {
     return result.problem;
@@ -120,6 +136,7 @@ void FillFromExchange(supervise::ExchangeResult& result, supervise::Exchange& ex
                             result.ack.mechanisms.end());
   report.cpu += result.use.cpu;
   report.memory_peak_bytes = std::max(report.memory_peak_bytes, result.use.rss_bytes_peak);
+  report.cgroup_memory = result.use.cgroup_memory;
   report.trace = result.trace;
   report.worker_stderr_tail = result.facts.worker_stderr;
   report.worker_exit = result.facts.exit ? DescribeExit(*result.facts.exit) : std::string();
@@ -163,6 +180,10 @@ void FillLimits(const RunRequest& request, bool compile_time_reached, RunReport&
       code == OutcomeCode::kCompileLimit && !compile_time_reached);
   add("compile-time-ms", ms(report.durations[static_cast<std::size_t>(Stage::kCompile)]),
       ms(limits.compile_time), compile_time_reached);
+  if (report.cgroup_memory) {
+    add("cgroup-memory-bytes", report.cgroup_memory->peak_bytes, report.cgroup_memory->limit_bytes,
+        code == OutcomeCode::kOutOfMemory && report.cgroup_memory->limit_reached);
+  }
   if (limits.cpu_time) {
     add("cpu-ms", ms(report.cpu), ms(*limits.cpu_time), code == OutcomeCode::kCpuLimit);
   }

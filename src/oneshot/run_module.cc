@@ -283,6 +283,7 @@ void Run::Converse(Preparation preparation) {
   }
   report_.outcome = supervise::Classify(result.facts);
   FillFromExchange(result, exchange, report_);
+  runtime_.containment.Note(report_.containment);
   compile_time_reached_ = result.facts.verdict == supervise::Verdict::kCompileTime;
   code_refused_ = report_.outcome.code == OutcomeCode::kWorkerReportedFailure &&
                   result.facts.terminal->kind == wire::Terminal::Kind::kCodeRefused;

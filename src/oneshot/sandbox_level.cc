@@ -26,7 +26,8 @@ std::vector<std::string> StrictMechanisms() {
 // Names as in RunReport::containment, but for versions ("landlock").
 std::vector<std::string> KnownMechanisms() {
   std::vector<std::string> known = StrictMechanisms();
-  for (const char* beyond : {"user-namespace", "unprivileged-user", "no-capabilities"}) {
+  for (const char* beyond :
+       {"user-namespace", "unprivileged-user", "no-capabilities", "cgroup-memory", "cgroup-pids"}) {
     known.emplace_back(beyond);
   }
   return known;

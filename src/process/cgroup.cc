@@ -36,10 +36,22 @@ constexpr CgroupMethod kMethods[] = {
     {CgroupKind::kV1Pids, "cgroup-v1-pids", nullptr, "pids.max", "0", "max"},
 };
 
+constexpr CgroupMethod kMemoryMethods[] = {
+    {CgroupKind::kV1Memory, "cgroup-v1-memory", nullptr, nullptr, "", ""},
+};
+
 }  // namespace
 
 std::span<const CgroupMethod> CgroupMethods() {
   return kMethods;
+}
+
+std::span<const CgroupMethod> V1MemoryMethods() {
+  return kMemoryMethods;
+}
+
+std::span<const CgroupMethod> V1PidsMethods() {
+  return std::span(kMethods).last(1);
 }
 
 Result<CgroupLeaf::Files> CgroupLeaf::OpenLocked(const std::string& path) {
@@ -71,7 +83,7 @@ Result<std::unique_ptr<CgroupLeaf>> CgroupLeaf::Create(const CgroupMethod& metho
   }
   std::unique_ptr<CgroupLeaf> leaf(new CgroupLeaf(method, std::move(path), *std::move(files)));
   const char* needed = method.kill_file != nullptr ? method.kill_file : method.hold_file;
-  if (faccessat(leaf->directory_.get(), needed, W_OK, 0) != 0) {
+  if (needed != nullptr && faccessat(leaf->directory_.get(), needed, W_OK, 0) != 0) {
     return Fail(ErrnoError(ErrorCode::kUnsupported, "access", leaf->path_ + "/" + needed, errno));
   }
   return leaf;
@@ -182,7 +194,9 @@ Result<std::vector<UniqueFd>> CgroupLeaf::OpenProcesses() const {
 }
 
 Status CgroupLeaf::KillOneByOne() const {
-  BH_TRY(WriteTextFile(directory(), method_->hold_file, method_->hold));
+  if (method_->hold_file != nullptr) {
+    BH_TRY(WriteTextFile(directory(), method_->hold_file, method_->hold));
+  }
   Status killed;
   Result<std::vector<UniqueFd>> processes = OpenProcesses();
   if (!processes) {
@@ -194,7 +208,9 @@ Status CgroupLeaf::KillOneByOne() const {
     }
   }
   // Released in any case: the frozen do not die.
-  BH_TRY(WriteTextFile(directory(), method_->hold_file, method_->release));
+  if (method_->hold_file != nullptr) {
+    BH_TRY(WriteTextFile(directory(), method_->hold_file, method_->release));
+  }
   return killed;
 }
 

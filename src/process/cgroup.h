@@ -1,5 +1,5 @@
 // A leaf cgroup that holds one worker's tree, so that it can be killed whole, whatever sessions and
-// groups its processes moved to. Only the membership is used; no controller is needed.
+// groups its processes moved to, or limited where it has a controller. Killing needs none.
 //
 // A leaf is a directory, locked (flock) by its owner for as long as the owner lives. An unlocked
 // one was left by a dead owner and may be adopted.
@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/unique_fd.h"
+#include "process/cgroup_limits.h"
 #include "process/cgroup_location.h"
 
 namespace bulkhead::process {
@@ -27,13 +28,16 @@ struct CgroupMethod {
   std::string_view name;  // for reports
   const char* kill_file;  // "1" kills all at once; nullptr: one by one while hold_file keeps them
                           // from forking
-  const char* hold_file;
+  const char* hold_file;  // nullptr as well: one by one until none is left
   std::string_view hold;
   std::string_view release;
 };
 
-// All that are known, best first.
+// All that hold a tree so that it can be killed, best first.
 std::span<const CgroupMethod> CgroupMethods();
+// Those of the hierarchies of version 1 that limit; one of them holds a tree as well.
+std::span<const CgroupMethod> V1MemoryMethods();
+std::span<const CgroupMethod> V1PidsMethods();
 
 // One owner, one thread at a time. Destroying a leaf removes the directory if nothing is in it;
 // otherwise it stays for the next adopter.
@@ -60,9 +64,13 @@ class CgroupLeaf {
   // A process joins by writing "0".
   BorrowedFd membership() const { return membership_.borrow(); }
 
+  CgroupLimiter& limiter() { return limiter_; }
+
+  const CgroupLimiter& limiter() const { return limiter_; }
+
   // Once killed as a whole a cgroup is not good for another worker: from some kernel versions on
-  // (seen on 6.18) a process born into it is killed at birth.
-  bool reusable() const { return !killed_ && usable(); }
+  // (seen on 6.18) a process born into it is killed at birth. Nor is one that memory stays in.
+  bool reusable() const { return !killed_ && usable() && limiter_.clean(); }
 
   // SIGKILL to every process in it. Nothing to do if there is none but `dying`, to which SIGKILL
   // was sent already: it cannot fork any more.
@@ -81,7 +89,8 @@ class CgroupLeaf {
       : method_(&method),
         path_(std::move(path)),
         directory_(std::move(files.directory)),
-        membership_(std::move(files.membership)) {}
+        membership_(std::move(files.membership)),
+        limiter_(directory_.borrow(), method.kind) {}
 
   static Result<Files> OpenLocked(const std::string& path);
   Result<std::string> ReadMembership() const;
@@ -94,6 +103,7 @@ class CgroupLeaf {
   std::string path_;
   UniqueFd directory_;
   UniqueFd membership_;
+  CgroupLimiter limiter_;
   bool killed_ = false;
 };
 

@@ -54,7 +54,7 @@ std::optional<Mount> ParseMount(std::string_view line) {
     return std::nullopt;
   }
   const std::string_view type = dash[1];
-  if (type != "cgroup2" && type != "cgroup") {
+  if ((type != "cgroup2" && type != "cgroup") || !fields[4].starts_with('/')) {
     return std::nullopt;
   }
   return Mount{Unescape(fields[3]), Unescape(fields[4]), type == "cgroup2", std::string(dash[3])};
@@ -101,8 +101,10 @@ std::vector<CgroupLocation> FindCgroupLocations(std::string_view self_cgroup,
     std::string_view controller;
   };
 
-  constexpr Candidate kBestFirst[] = {
-      {CgroupKind::kV2, ""}, {CgroupKind::kV1Freezer, "freezer"}, {CgroupKind::kV1Pids, "pids"}};
+  constexpr Candidate kBestFirst[] = {{CgroupKind::kV2, ""},
+                                      {CgroupKind::kV1Freezer, "freezer"},
+                                      {CgroupKind::kV1Pids, "pids"},
+                                      {CgroupKind::kV1Memory, "memory"}};
 
   std::vector<Mount> mounts;
   for (const std::string_view line : Split(mountinfo, '\n')) {

@@ -13,6 +13,7 @@ enum class CgroupKind : std::uint8_t {
   kV2,  // the unified hierarchy, alone or beside version 1
   kV1Freezer,
   kV1Pids,
+  kV1Memory,
 };
 
 struct CgroupLocation {

@@ -2,10 +2,13 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <chrono>
+#include <filesystem>
 #include <string_view>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/directory_names.h"
@@ -26,6 +29,12 @@ constexpr std::size_t kOwnerIdBytes = 4;
 // Time for everything that dead owners left; the rest waits for the next start.
 constexpr std::chrono::milliseconds kJanitorBudget{500};
 
+// The mark by which service managers say that the cgroups below are their user's own business.
+bool IsDelegated(BorrowedFd directory) {
+  char value = 0;
+  return fgetxattr(directory.get(), "user.delegate", &value, 1) == 1 && value == '1';
+}
+
 void RemoveAbandoned(const CgroupMethod& method, const std::string& directory) {
   const MonotonicClock clock;
   const Deadline deadline = Deadline::After(clock.Now(), kJanitorBudget);
@@ -34,10 +43,11 @@ void RemoveAbandoned(const CgroupMethod& method, const std::string& directory) {
     return;
   }
   for (const std::string& name : *names) {
-    if (!name.starts_with(kLeafNamePrefix)) {
+    std::string path = fmt::format("{}/{}", directory, name);
+    if (!IsLeafOfBulkhead(path)) {
       continue;
     }
-    const auto leaf = CgroupLeaf::Adopt(method, fmt::format("{}/{}", directory, name));
+    const auto leaf = CgroupLeaf::Adopt(method, std::move(path));
     if (leaf) {
       // Best effort: what cannot be killed now is found again at the next start.
       (*leaf)->KillAndWait(deadline).value_or(false);
@@ -45,7 +55,45 @@ void RemoveAbandoned(const CgroupMethod& method, const std::string& directory) {
   }
 }
 
+Result<std::vector<CgroupLocation>> Locations() {
+  const Result<std::string> own = ReadTextFile("/proc/self/cgroup");
+  const Result<std::string> mounts = ReadTextFile("/proc/self/mountinfo");
+  for (const Result<std::string>* text : {&own, &mounts}) {
+    if (!*text && text->error().code == ErrorCode::kResourceExhausted) {
+      return Fail(text->error());  // says nothing about the machine: ask again next time
+    }
+  }
+  return own && mounts ? FindCgroupLocations(*own, *mounts) : std::vector<CgroupLocation>();
+}
+
+struct Place {
+  CgroupLocation location;
+  bool limits = false;  // leaves have controllers there, of version 2
+};
+
+// Version 2: where leaves have controllers, if there is such a place. A cgroup that processes are
+// in gives none to those below, so that whoever is delegated a subtree is put below its top
+// (DelegateSubgroup= of systemd): leaves go beside us then.
+Place Offering(const CgroupLocation& location) {
+  if (location.kind != CgroupKind::kV2) {
+    return {location, false};
+  }
+  const std::string above = std::filesystem::path(location.directory).parent_path().string();
+  for (const std::string& directory : {location.directory, above}) {
+    const UniqueFd opened(open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    const bool ours = directory == location.directory || IsDelegated(opened.borrow());
+    if (opened.valid() && ours && OfferControllers(opened.borrow()).any()) {
+      return {{location.kind, directory}, true};
+    }
+  }
+  return {location, false};
+}
+
 }  // namespace
+
+bool IsLeafOfBulkhead(const std::string& directory) {
+  return std::filesystem::path(directory).filename().string().starts_with(kLeafNamePrefix);
+}
 
 Result<std::unique_ptr<CgroupLeaf>> CgroupPool::Take() {
   const std::lock_guard lock(mutex_);
@@ -96,22 +144,31 @@ Result<std::string> CgroupPool::Mechanism() {
   return method_ == nullptr ? std::string() : std::string(method_->name);
 }
 
+Result<bool> CgroupPool::LimitsAtBirth() {
+  const std::lock_guard lock(mutex_);
+  if (limits_at_birth_) {
+    return *limits_at_birth_ && (!detected_ || method_ != nullptr);
+  }
+  bool limits = false;
+  for (const CgroupLocation& location : BH_TRY(Locations())) {
+    limits = limits || (location.kind == CgroupKind::kV2 && Offering(location).limits);
+  }
+  limits_at_birth_ = limits;
+  return limits;
+}
+
+std::string CgroupPool::why() const {
+  const std::lock_guard lock(mutex_);
+  return why_;
+}
+
 Status CgroupPool::DetectOnce() {
   if (detected_) {
     return {};
   }
-  const Result<std::string> own = ReadTextFile("/proc/self/cgroup");
-  const Result<std::string> mounts = ReadTextFile("/proc/self/mountinfo");
-  for (const Result<std::string>* text : {&own, &mounts}) {
-    if (!*text && text->error().code == ErrorCode::kResourceExhausted) {
-      return Fail(text->error());  // says nothing about the machine: ask again next time
-    }
-  }
-  if (own && mounts) {
-    for (const CgroupLocation& location : FindCgroupLocations(*own, *mounts)) {
-      if (BH_TRY(UseLocation(location))) {
-        break;
-      }
+  for (const CgroupLocation& location : BH_TRY(Locations())) {
+    if (BH_TRY(UseLocation(Offering(location).location))) {
+      break;
     }
   }
   detected_ = true;
@@ -121,7 +178,7 @@ Status CgroupPool::DetectOnce() {
 Result<bool> CgroupPool::UseLocation(const CgroupLocation& location) {
   leaf_path_prefix_ = fmt::format("{}/{}{}-{}-", location.directory, kLeafNamePrefix, getpid(),
                                   RandomHex(kOwnerIdBytes));
-  for (const CgroupMethod& method : CgroupMethods()) {
+  for (const CgroupMethod& method : methods_) {
     if (method.kind != location.kind) {
       continue;
     }
@@ -135,6 +192,7 @@ Result<bool> CgroupPool::UseLocation(const CgroupLocation& location) {
     if (leaf.error().code == ErrorCode::kResourceExhausted) {
       return Fail(std::move(leaf).error());
     }
+    why_ = leaf.error().message;
   }
   return false;
 }

@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -15,9 +17,15 @@
 
 namespace bulkhead::process {
 
+// A leaf of some pool, by its name.
+bool IsLeafOfBulkhead(const std::string& directory);
+
 class CgroupPool {
  public:
-  CgroupPool() = default;
+  // Of leaves that one of `methods` works on, the first that does; they are found by its kind.
+  explicit CgroupPool(std::span<const CgroupMethod> methods = CgroupMethods())
+      : methods_(methods) {}
+
   CgroupPool(const CgroupPool&) = delete;
   CgroupPool& operator=(const CgroupPool&) = delete;
   ~CgroupPool() = default;
@@ -36,16 +44,24 @@ class CgroupPool {
 
   // CgroupMethod::name, empty if there is none.
   Result<std::string> Mechanism();
+  // Its leaves limit and can be joined at birth, which costs nothing: those of version 2. Makes
+  // none to find out.
+  Result<bool> LimitsAtBirth();
+  // Why there is none, as far as something was tried.
+  std::string why() const;
 
  private:
   Status DetectOnce();
   Result<bool> UseLocation(const CgroupLocation& location);
   std::string NextPath();
 
-  std::mutex mutex_;
+  const std::span<const CgroupMethod> methods_;
+  mutable std::mutex mutex_;  // guards everything below
   bool detected_ = false;
   bool proven_ = false;
   const CgroupMethod* method_ = nullptr;
+  std::optional<bool> limits_at_birth_;
+  std::string why_;
   std::string leaf_path_prefix_;  // <own cgroup>/bulkhead-<pid>-<random>-
   std::uint64_t next_number_ = 0;
   std::vector<std::unique_ptr<CgroupLeaf>> idle_;

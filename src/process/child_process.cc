@@ -17,8 +17,7 @@ ChildProcess::ChildProcess(Parts parts)
     : pidfd_(std::move(parts.pidfd)),
       identity_(parts.identity),
       group_(pidfd_.borrow(), identity_),
-      leaf_(std::move(parts.leaf)),
-      leaves_(std::move(parts.leaves)),
+      cgroups_(std::move(parts.cgroups)),
       host_rss_bytes_peak_(parts.host_rss_bytes_peak),
       no_namespaces_because_(std::move(parts.no_namespaces_because)) {}
 
@@ -33,9 +32,10 @@ ChildProcess::~ChildProcess() {
 OuterWalls ChildProcess::walls() const {
   OuterWalls walls;
   walls.no_namespaces_because = no_namespaces_because_;
+  walls.no_cgroup_because = cgroups_.why_not();
   walls.mechanisms = {"process-group"};
-  if (leaf_ != nullptr) {
-    walls.mechanisms.emplace_back(leaf_->method().name);
+  for (std::string& mechanism : cgroups_.mechanisms()) {
+    walls.mechanisms.push_back(std::move(mechanism));
   }
   return walls;
 }
@@ -69,7 +69,7 @@ Status ChildProcess::KillTree() {
   // number away.
   const Status group = group_.Kill(NumberIsOurs() ? Leader::kUnreaped : Leader::kReaped);
   const Status worker = SignalProcess(pidfd_.borrow(), SIGKILL);
-  const Status cgroup = leaf_ != nullptr ? leaf_->Kill(identity_.pid) : Status();
+  const Status cgroup = cgroups_.Kill(identity_.pid);
   for (const Status* status : {&worker, &group, &cgroup}) {
     if (!*status) {
       Error error = status->error();
@@ -96,20 +96,19 @@ Result<std::optional<ExitStatus>> ChildProcess::KillAndReap(Deadline deadline) {
     BH_TRY(Status(killed));
     return std::nullopt;
   }
-  if (leaf_ != nullptr) {
-    leaves_->GiveBack(std::move(leaf_));
-  }
+  use_.cgroup_memory = cgroups_.Account();
+  cgroups_.GiveBack();
   contained_ = true;
   return exit_;
 }
 
 // While the worker has not exited its number is the worker's; its start time would not do, two
 // processes can have the same.
-Status ChildProcess::LimitDataGrowth(std::uint64_t bytes) {
+Status ChildProcess::LimitGrowth(const MemoryGrowth& growth) {
   if (reaped_ || BH_TRY(HasExited(pidfd_.borrow()))) {
     return {};
   }
-  Status lowered = LowerDataLimit(identity_.pid, bytes);
+  Status lowered = LimitWorkerGrowth(identity_.pid, growth, cgroups_);
   if (!lowered && BH_TRY(HasExited(pidfd_.borrow()))) {
     return {};
   }
@@ -152,7 +151,7 @@ Status ChildProcess::Reap() {
 }
 
 Result<bool> ChildProcess::WaitTreeGone(Deadline deadline) {
-  if (leaf_ != nullptr && !BH_TRY(leaf_->KillAndWait(deadline))) {
+  if (!BH_TRY(cgroups_.KillAndWait(deadline))) {
     return false;
   }
   return group_.WaitGone(deadline);

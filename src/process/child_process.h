@@ -1,13 +1,13 @@
-// The WorkerProcess of the real kernel: a pidfd, the process group, and a leaf cgroup where there
-// is one.
+// The WorkerProcess of the real kernel: a pidfd, the process group, and cgroups where there
+// are any.
 #pragma once
 
 #include <memory>
 #include <optional>
 #include <string>
 
-#include "process/cgroup_pool.h"
 #include "process/process_group.h"
+#include "process/worker_cgroups.h"
 #include "process/worker_process.h"
 
 namespace bulkhead::process {
@@ -17,8 +17,7 @@ class ChildProcess final : public WorkerProcess {
   struct Parts {
     UniqueFd pidfd;
     ProcessIdentity identity;
-    std::unique_ptr<CgroupLeaf> leaf;    // may be null
-    std::shared_ptr<CgroupPool> leaves;  // where the leaf came from
+    WorkerCgroups cgroups;
     // Peak memory of this process when the worker executed. The kernel counts the memory a child
     // borrowed until exec as the child's own, so its accounted peak means something only above
     // this.
@@ -38,7 +37,7 @@ class ChildProcess final : public WorkerProcess {
   Result<std::optional<ExitStatus>> Observe() override;
   Status KillTree() override;
   Result<std::optional<ExitStatus>> KillAndReap(Deadline deadline) override;
-  Status LimitDataGrowth(std::uint64_t bytes) override;
+  Status LimitGrowth(const MemoryGrowth& growth) override;
   void SampleMemory() override;
 
   ResourceUse resource_use() const override { return use_; }
@@ -53,8 +52,7 @@ class ChildProcess final : public WorkerProcess {
   UniqueFd pidfd_;
   ProcessIdentity identity_;
   ProcessGroup group_;
-  std::unique_ptr<CgroupLeaf> leaf_;
-  std::shared_ptr<CgroupPool> leaves_;
+  WorkerCgroups cgroups_;
   std::uint64_t host_rss_bytes_peak_;
   std::string no_namespaces_because_;
 

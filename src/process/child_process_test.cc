@@ -329,17 +329,17 @@ TEST(ChildProcess, DataLimitFollowsUse) {
   ASSERT_NE(worker, nullptr);
   constexpr std::uint64_t kMore = std::uint64_t{64} << 20;
   const std::uint64_t use = ReadMemoryUse(worker->pid())->data_bytes;
-  ASSERT_TRUE(worker->process().LimitDataGrowth(kMore));
+  ASSERT_TRUE(worker->process().LimitGrowth({.data_bytes = kMore}));
   rlimit limit{};
   ASSERT_EQ(prlimit(worker->pid(), RLIMIT_DATA, nullptr, &limit), 0);
   EXPECT_EQ(limit.rlim_cur, use + kMore);
   EXPECT_EQ(limit.rlim_max, use + kMore);
   // Never up again.
-  ASSERT_TRUE(worker->process().LimitDataGrowth(2 * kMore));
+  ASSERT_TRUE(worker->process().LimitGrowth({.data_bytes = 2 * kMore}));
   ASSERT_EQ(prlimit(worker->pid(), RLIMIT_DATA, nullptr, &limit), 0);
   EXPECT_EQ(limit.rlim_max, use + kMore);
   ASSERT_TRUE(worker->process().KillAndReap(Soon()));
-  EXPECT_TRUE(worker->process().LimitDataGrowth(kMore));
+  EXPECT_TRUE(worker->process().LimitGrowth({.data_bytes = kMore}));
 }
 
 TEST(ChildProcess, ResourceUse) {
@@ -468,7 +468,7 @@ int KillWithReissuedNumber(bool foreign_reap) {
   BH_HOST_EXPECT((*process)->KillTree().has_value());
   const auto again = (*process)->KillAndReap(Soon());
   BH_HOST_EXPECT(again.has_value() && again->has_value());
-  BH_HOST_EXPECT((*process)->LimitDataGrowth(1).has_value());
+  BH_HOST_EXPECT((*process)->LimitGrowth({.data_bytes = 1}).has_value());
   process->reset();
   launcher.reset();
   rlimit limit{};

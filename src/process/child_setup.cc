@@ -100,8 +100,8 @@ BH_CHILD_CODE void Contain(ChildPlan& plan) {
   if (plan.parent != 0 && Call(SYS_getppid) != plan.parent) {
     Exit();
   }
-  if (plan.membership_fd >= 0) {
-    const long joined = Call(SYS_write, plan.membership_fd, "0", 1);
+  for (; plan.joined < plan.membership_count; ++plan.joined) {
+    const long joined = Call(SYS_write, plan.memberships[plan.joined], "0", 1);
     plan.failed_joining = joined < 0;
     Check(plan, LaunchStage::kContainment, joined);
   }

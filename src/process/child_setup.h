@@ -46,8 +46,9 @@ struct ChildPlan {
   const char* user_map = nullptr;
   const char* group_map = nullptr;
   bool own_mounts = false;
-  int membership_fd =
-      -1;  // a cgroup.procs to join; -1 if there is none or the clone joined already
+  // Each a cgroup.procs to join.
+  const int* memberships = nullptr;
+  std::size_t membership_count = 0;
 
   Move* moves = nullptr;  // ascending by target, each target once; the child writes to it
   std::size_t move_count = 0;
@@ -58,7 +59,8 @@ struct ChildPlan {
   // error at 0.
   bool started = false;
   LaunchStage failed_stage = LaunchStage::kCreate;
-  bool failed_joining = false;  // the cgroup, in stage kContainment
+  std::size_t joined = 0;       // how many of the cgroups
+  bool failed_joining = false;  // the next one, in stage kContainment
   int error = 0;
 };
 

@@ -101,7 +101,12 @@ ContainedProcess::~ContainedProcess() {
 }
 
 OuterWalls ContainedProcess::walls() const {
-  return WallsOf(parts_.mode);
+  OuterWalls walls = WallsOf(parts_.mode);
+  walls.no_cgroup_because = parts_.cgroups.why_not();
+  for (std::string& mechanism : parts_.cgroups.mechanisms()) {
+    walls.mechanisms.push_back(std::move(mechanism));
+  }
+  return walls;
 }
 
 Result<std::optional<ExitStatus>> ContainedProcess::Observe() {
@@ -154,15 +159,17 @@ Result<std::optional<ExitStatus>> ContainedProcess::KillAndReap(Deadline deadlin
   if (use_.cpu.count() == 0 && answer.state == WaitAnswer::State::kExited) {
     use_.cpu = CpuTime(answer.usage);  // of the whole namespace, where init could not report
   }
+  use_.cgroup_memory = parts_.cgroups.Account();
+  parts_.cgroups.GiveBack();
   contained_ = true;
   return exit_;
 }
 
-Status ContainedProcess::LimitDataGrowth(std::uint64_t bytes) {
+Status ContainedProcess::LimitGrowth(const MemoryGrowth& growth) {
   if (WorkerExited()) {
     return {};
   }
-  Status lowered = LowerDataLimit(parts_.worker.pid, bytes);
+  Status lowered = LimitWorkerGrowth(parts_.worker.pid, growth, parts_.cgroups);
   return !lowered && WorkerExited() ? Status() : lowered;
 }
 

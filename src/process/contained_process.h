@@ -6,9 +6,9 @@
 #include <memory>
 #include <optional>
 
-#include "process/cgroup_pool.h"
 #include "process/init_protocol.h"
 #include "process/namespaces.h"
+#include "process/worker_cgroups.h"
 #include "process/worker_process.h"
 
 namespace bulkhead::process {
@@ -21,6 +21,7 @@ class ContainedProcess final : public WorkerProcess {
     UniqueFd worker_pidfd;
     ProcessIdentity worker;  // as this process sees it
     NamespaceMode mode = NamespaceMode::kDirect;
+    WorkerCgroups cgroups;
   };
 
   explicit ContainedProcess(Parts parts) : parts_(std::move(parts)) {}
@@ -39,7 +40,7 @@ class ContainedProcess final : public WorkerProcess {
   Result<std::optional<ExitStatus>> Observe() override;
   Status KillTree() override;
   Result<std::optional<ExitStatus>> KillAndReap(Deadline deadline) override;
-  Status LimitDataGrowth(std::uint64_t bytes) override;
+  Status LimitGrowth(const MemoryGrowth& growth) override;
   void SampleMemory() override;
 
   ResourceUse resource_use() const override { return use_; }

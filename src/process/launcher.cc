@@ -15,7 +15,6 @@
 #include "base/errno_error.h"
 #include "base/proc_stat.h"
 #include "base/strings.h"
-#include "process/cgroup_pool.h"
 #include "process/child_process.h"
 #include "process/clone_child.h"
 #include "process/contained_process.h"
@@ -23,6 +22,7 @@
 #include "process/namespaces.h"
 #include "process/program_file.h"
 #include "process/spawn_plan.h"
+#include "process/worker_cgroups.h"
 
 namespace bulkhead::process {
 namespace {
@@ -72,6 +72,9 @@ Error ChildError(const SpawnPlan& plan, const ChildPlan& child) {
   std::string message = ErrnoText(child.error);
   if (child.failed_stage == LaunchStage::kWorkingDirectory) {
     message = fmt::format("{}: {}", Quoted(plan.working_directory()), message);
+  }
+  if (child.failed_joining) {
+    message = "joining a cgroup: " + message;
   }
   return LaunchError(plan.program(), child.failed_stage,
                      Error{ErrorCode::kLaunch, std::move(message), child.error, {}});
@@ -141,9 +144,16 @@ Result<ReportSockets> MakeReportSockets() {
   return sockets;
 }
 
+// How every attempt to start one worker is made, but for the cgroup of its tree.
+struct StartRequest {
+  SpawnPlan::Attempt plan;
+  std::uint64_t namespaces = 0;  // CLONE_NEW* flags
+};
+
 struct Attempt {
   Result<ClonedChild> child;
-  bool joined = false;  // was in the leaf, also when a later stage failed
+  bool joined = false;      // was in the cgroup of its tree, also when a later stage failed
+  bool not_joined = false;  // was refused there
 };
 
 class KernelLauncher final : public Launcher {
@@ -152,13 +162,15 @@ class KernelLauncher final : public Launcher {
   Result<OuterWalls> Walls(bool namespaces) override;
 
  private:
-  Attempt Start(SpawnPlan& plan, const CgroupLeaf& leaf);
-  Result<std::unique_ptr<WorkerProcess>> SpawnInGroup(SpawnPlan& plan);
-  Result<std::unique_ptr<WorkerProcess>> SpawnContained(SpawnPlan& plan, NamespaceMode mode);
+  Attempt Start(SpawnPlan& plan, const StartRequest& request, const CgroupLeaf* tree);
+  Attempt StartInTree(SpawnPlan& plan, const StartRequest& request, WorkerCgroups& cgroups);
+  Result<std::unique_ptr<WorkerProcess>> SpawnInGroup(SpawnPlan& plan, const TreeLimits& limits);
+  Result<std::unique_ptr<WorkerProcess>> SpawnContained(SpawnPlan& plan, const TreeLimits& limits,
+                                                        NamespaceMode mode);
   Result<BorrowedFd> Init();
 
   std::atomic<bool> birth_works_{true};
-  std::shared_ptr<CgroupPool> leaves_ = std::make_shared<CgroupPool>();
+  std::shared_ptr<CgroupPools> cgroups_ = std::make_shared<CgroupPools>();
   NamespaceLadder namespaces_;
   std::mutex init_mutex_;
   UniqueFd init_;
@@ -188,31 +200,54 @@ Result<ClonedChild> CloneAndExecute(const SpawnPlan& plan, ChildPlan& child_plan
   return Fail(ChildError(plan, child_plan));
 }
 
-Attempt Try(SpawnPlan& plan, const CgroupLeaf* leaf, Join join) {
-  const bool writes = leaf != nullptr && join == Join::kByWriting;
-  SpawnPlan::Attempt attempt;
+Attempt Try(SpawnPlan& plan, const StartRequest& request, const CgroupLeaf* tree, Join join) {
+  const bool writes = tree != nullptr && join == Join::kByWriting;
+  SpawnPlan::Attempt attempt = request.plan;
   if (writes) {
-    attempt.membership = leaf->membership();
+    attempt.memberships.insert(attempt.memberships.begin(), tree->membership());
   }
   ChildPlan& child_plan = plan.NewAttempt(attempt);
-  CloneRequest request;
-  if (leaf != nullptr && join == Join::kAtBirth) {
-    request.cgroup = leaf->directory();
+  CloneRequest clone;
+  clone.namespaces = request.namespaces;
+  if (tree != nullptr && !writes) {
+    clone.cgroup = tree->directory();
   }
-  Result<ClonedChild> child = CloneAndExecute(plan, child_plan, request);
-  return {std::move(child), leaf != nullptr && child_plan.started && !child_plan.failed_joining};
+  Result<ClonedChild> child = CloneAndExecute(plan, child_plan, clone);
+  const bool joined = tree != nullptr && child_plan.started && (!writes || child_plan.joined > 0);
+  return {std::move(child), joined, writes && !joined && child_plan.failed_joining};
 }
 
-// As Try, by whichever way into the leaf works on this machine.
-Attempt KernelLauncher::Start(SpawnPlan& plan, const CgroupLeaf& leaf) {
-  if (leaf.method().kind == CgroupKind::kV2 && birth_works_) {
-    Attempt attempt = Try(plan, &leaf, Join::kAtBirth);
+// As Try, by whichever way into the cgroup works on this machine.
+Attempt KernelLauncher::Start(SpawnPlan& plan, const StartRequest& request,
+                              const CgroupLeaf* tree) {
+  const bool at_birth = tree != nullptr && tree->method().kind == CgroupKind::kV2 && birth_works_;
+  if (at_birth) {
+    Attempt attempt = Try(plan, request, tree, Join::kAtBirth);
     if (attempt.joined || attempt.child.error().code == ErrorCode::kResourceExhausted) {
       return attempt;
     }
-    birth_works_ = false;
   }
-  return Try(plan, &leaf, Join::kByWriting);
+  Attempt attempt = Try(plan, request, tree, Join::kByWriting);
+  if (at_birth && attempt.joined) {
+    birth_works_ = false;  // else something other than the cgroup is in the way
+  }
+  return attempt;
+}
+
+// The cgroup is left out where it turns out that this machine does not let us join it.
+Attempt KernelLauncher::StartInTree(SpawnPlan& plan, const StartRequest& request,
+                                    WorkerCgroups& cgroups) {
+  Attempt attempt = Start(plan, request, cgroups.tree());
+  if (attempt.joined) {
+    cgroups.MarkTreeProven();
+  } else if (cgroups.tree() != nullptr && attempt.not_joined &&
+             attempt.child.error().code == ErrorCode::kLaunch && cgroups.GiveUpTreeUnlessProven()) {
+    attempt = Start(plan, request, nullptr);
+  }
+  if (!attempt.child) {
+    cgroups.GiveBack();
+  }
+  return attempt;
 }
 
 Result<std::unique_ptr<WorkerProcess>> KernelLauncher::Spawn(const SpawnSpec& spec) {
@@ -226,7 +261,8 @@ Result<std::unique_ptr<WorkerProcess>> KernelLauncher::Spawn(const SpawnSpec& sp
   if (spec.namespaces) {
     for (NamespaceMode mode = namespaces_.mode(); mode != NamespaceMode::kNone;
          mode = namespaces_.mode()) {
-      Result<std::unique_ptr<WorkerProcess>> process = SpawnContained(**plan, mode);
+      Result<std::unique_ptr<WorkerProcess>> process =
+          SpawnContained(**plan, spec.tree_limits, mode);
       const bool reached = process || process.error().reason != StageName(LaunchStage::kNamespaces);
       if (reached) {
         namespaces_.MarkProven(mode);
@@ -236,7 +272,7 @@ Result<std::unique_ptr<WorkerProcess>> KernelLauncher::Spawn(const SpawnSpec& sp
       }
     }
   }
-  return SpawnInGroup(**plan);
+  return SpawnInGroup(**plan, spec.tree_limits);
 }
 
 Result<BorrowedFd> KernelLauncher::Init() {
@@ -248,6 +284,7 @@ Result<BorrowedFd> KernelLauncher::Init() {
 }
 
 Result<std::unique_ptr<WorkerProcess>> KernelLauncher::SpawnContained(SpawnPlan& plan,
+                                                                      const TreeLimits& limits,
                                                                       NamespaceMode mode) {
   const auto fail = [&](LaunchStage stage, Error error) {
     return Fail(LaunchError(plan.program(), stage, std::move(error)));
@@ -260,16 +297,22 @@ Result<std::unique_ptr<WorkerProcess>> KernelLauncher::SpawnContained(SpawnPlan&
   if (!reports) {
     return fail(LaunchStage::kPrepare, std::move(reports).error());
   }
-  ChildPlan& child_plan = plan.NewAttempt(
-      {.membership = {}, .namespaces = mode, .init = *init, .reports = reports->init.borrow()});
-  CloneRequest request;
-  request.namespaces = CloneFlags(mode);
-  ClonedChild child = BH_TRY(CloneAndExecute(plan, child_plan, request));
+  Result<WorkerCgroups> cgroups = WorkerCgroups::Take(cgroups_, limits, true);
+  if (!cgroups) {
+    return fail(LaunchStage::kContainment, std::move(cgroups).error());
+  }
+  const StartRequest request{{.memberships = cgroups->LimitMemberships(),
+                              .namespaces = mode,
+                              .init = *init,
+                              .reports = reports->init.borrow()},
+                             CloneFlags(mode)};
+  ClonedChild child = BH_TRY(StartInTree(plan, request, *cgroups).child);
   reports->init.Reset();
   ContainedProcess::Parts parts;
   parts.init_pidfd = std::move(child.pidfd);
   parts.reports = std::move(reports->parent);
   parts.mode = mode;
+  parts.cgroups = *std::move(cgroups);
   const Result<int> exec_errno = TakeFirstReport(parts);
   auto process = std::make_unique<ContainedProcess>(std::move(parts));  // contains on destruction
   if (!exec_errno) {
@@ -285,30 +328,18 @@ Result<std::unique_ptr<WorkerProcess>> KernelLauncher::SpawnContained(SpawnPlan&
 }
 
 // Where there are no namespaces.
-Result<std::unique_ptr<WorkerProcess>> KernelLauncher::SpawnInGroup(SpawnPlan& plan) {
-  Result<std::unique_ptr<CgroupLeaf>> taken = leaves_->Take();
-  if (!taken) {
-    return Fail(LaunchError(plan.program(), LaunchStage::kContainment, std::move(taken).error()));
+Result<std::unique_ptr<WorkerProcess>> KernelLauncher::SpawnInGroup(SpawnPlan& plan,
+                                                                    const TreeLimits& limits) {
+  Result<WorkerCgroups> cgroups = WorkerCgroups::Take(cgroups_, limits, false);
+  if (!cgroups) {
+    return Fail(LaunchError(plan.program(), LaunchStage::kContainment, std::move(cgroups).error()));
   }
-  std::unique_ptr<CgroupLeaf> leaf = *std::move(taken);
-  Attempt attempt = leaf != nullptr ? Start(plan, *leaf) : Try(plan, nullptr, Join::kAtBirth);
-  if (attempt.joined) {
-    leaves_->MarkProven();
-  } else if (leaf != nullptr && attempt.child.error().code == ErrorCode::kLaunch &&
-             leaves_->GiveUpUnlessProven()) {
-    leaf.reset();
-    attempt = Try(plan, nullptr, Join::kAtBirth);
-  }
-  if (!attempt.child) {
-    if (leaf != nullptr) {
-      leaves_->GiveBack(std::move(leaf));
-    }
-    return Fail(std::move(attempt.child).error());
-  }
-  return TakeOver(plan, {.pidfd = std::move(attempt.child->pidfd),
-                         .identity = {attempt.child->pid, 0},
-                         .leaf = std::move(leaf),
-                         .leaves = leaves_,
+  StartRequest request;
+  request.plan.memberships = cgroups->LimitMemberships();
+  ClonedChild child = BH_TRY(StartInTree(plan, request, *cgroups).child);
+  return TakeOver(plan, {.pidfd = std::move(child.pidfd),
+                         .identity = {child.pid, 0},
+                         .cgroups = *std::move(cgroups),
                          .host_rss_bytes_peak = OwnRssBytesPeak(),
                          .no_namespaces_because = namespaces_.why()});
 }
@@ -329,7 +360,7 @@ Result<OuterWalls> KernelLauncher::Walls(bool namespaces) {
   }
   if (walls.mechanisms.empty()) {
     walls.mechanisms = {"process-group"};
-    if (std::string cgroup = BH_TRY(leaves_->Mechanism()); !cgroup.empty()) {
+    if (std::string cgroup = BH_TRY(cgroups_->tree.Mechanism()); !cgroup.empty()) {
       walls.mechanisms.push_back(std::move(cgroup));
     }
   }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/unique_fd.h"
+#include "process/cgroup_limits.h"
 #include "process/worker_process.h"
 
 namespace bulkhead::process {
@@ -31,6 +32,7 @@ struct SpawnSpec {
   std::vector<Descriptor> descriptors;        // everything else is closed
   std::string working_directory = "/";
   std::vector<Limit> limits;
+  TreeLimits tree_limits;   // by cgroup, where this machine lets us
   bool namespaces = false;  // of its own, where this machine lets us make them
 };
 

@@ -126,7 +126,12 @@ ChildPlan& SpawnPlan::NewAttempt(const Attempt& attempt) {
   moves_ = planned_moves_;
   child_ = ChildPlan{};
   child_.working_directory = working_directory_.c_str();
-  child_.membership_fd = attempt.membership.get();
+  memberships_.clear();
+  for (const BorrowedFd membership : attempt.memberships) {
+    memberships_.push_back(membership.get());
+  }
+  child_.memberships = memberships_.data();
+  child_.membership_count = memberships_.size();
   if (attempt.namespaces == NamespaceMode::kNone) {
     arguments_ = {program_.c_str(), nullptr, nullptr};
     child_.program_fd = verified_ ? verified_->file.get() : -1;

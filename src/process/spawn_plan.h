@@ -32,7 +32,7 @@ class SpawnPlan {
   ~SpawnPlan() = default;
 
   struct Attempt {
-    BorrowedFd membership;  // of a cgroup to be joined by writing, if valid
+    std::vector<BorrowedFd> memberships;  // of cgroups to be joined by writing, in this order
     NamespaceMode namespaces = NamespaceMode::kNone;
     // Unless there are none: the init program, and its end of the socket it reports on.
     BorrowedFd init;
@@ -64,6 +64,7 @@ class SpawnPlan {
   std::vector<ChildPlan::Move> planned_moves_;
   std::vector<ChildPlan::Move> moves_;
   std::vector<ChildPlan::Limit> limits_;
+  std::vector<int> memberships_;
   std::array<const char*, 3> arguments_{};
   std::string user_map_;
   std::string group_map_;

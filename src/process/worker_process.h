@@ -6,6 +6,7 @@
 #pragma once
 
 #include <bulkhead/deadline.h>
+#include <bulkhead/outcome.h>
 #include <bulkhead/result.h>
 
 #include <sys/types.h>
@@ -39,8 +40,16 @@ struct ExitStatus {
 
 // Zeros if unknown.
 struct ResourceUse {
-  std::chrono::microseconds cpu{0};  // known once reaped
-  std::uint64_t rss_bytes_peak = 0;  // at least this much; see SampleMemory
+  std::chrono::microseconds cpu{0};           // known once reaped
+  std::uint64_t rss_bytes_peak = 0;           // at least this much; see SampleMemory
+  std::optional<CgroupMemory> cgroup_memory;  // once contained, of workers that a cgroup limits
+};
+
+// What a worker may use beyond what it uses now.
+struct MemoryGrowth {
+  std::uint64_t data_bytes = 0;  // as RLIMIT_DATA counts
+  // Beyond that a cgroup counts the kernel's own memory, memory files and memory file systems.
+  std::uint64_t uncounted_bytes = 0;
 };
 
 // What holds a worker from outside, as obtained.
@@ -51,6 +60,7 @@ struct OuterWalls {
   // Started by root: it may become another user, and can be limited and killed all the same.
   bool may_change_user = false;
   std::string no_namespaces_because;  // what making them failed with, where they were wanted
+  std::string no_cgroup_because;      // the same of limits by cgroup
 };
 
 // How long the destructor of a process that is not contained yet may take.
@@ -84,9 +94,10 @@ class WorkerProcess {
   // contained and every further call returns the same status.
   virtual Result<std::optional<ExitStatus>> KillAndReap(Deadline deadline) = 0;
 
-  // Lowers RLIMIT_DATA to what the worker uses now plus `bytes` (the worker is not trusted to do it
-  // itself). A worker that has exited needs no limit: success.
-  virtual Status LimitDataGrowth(std::uint64_t bytes) = 0;
+  // Lowers RLIMIT_DATA to what the worker uses now plus the growth (the worker is not trusted to do
+  // it itself), and sets the memory limit of its cgroup, if it has one, accordingly. A worker that
+  // has exited needs no limit: success.
+  virtual Status LimitGrowth(const MemoryGrowth& growth) = 0;
 
   // Notes the peak memory of a live worker for resource_use(). KillTree does it too; before an
   // expected exit it has to be asked for, because a dead process tells only whether it ever used

@@ -82,8 +82,20 @@ bool HitCpuLimit(const Facts& facts) {
          (Signalled(facts, SIGKILL) && facts.cpu_used >= *facts.cpu_limit);
 }
 
+// A SIGKILL that is not ours is the memory killer's where the kernel counted one in the worker's
+// own cgroup; anybody can send the signal, nobody but the kernel counts.
+bool KilledForMemory(const Facts& facts) {
+  return facts.exited_by_itself && Signalled(facts, SIGKILL) && facts.memory &&
+         facts.memory->oom_kills != 0;
+}
+
 // The worker ended without a report that counts: did a limit of ours end it?
 Outcome ClassifyUnexpectedExit(const Facts& facts) {
+  if (KilledForMemory(facts)) {
+    Outcome outcome = Make(OutcomeCode::kOutOfMemory);
+    outcome.out_of_memory = facts.memory;
+    return outcome;
+  }
   if (HitCpuLimit(facts)) {
     return Make(OutcomeCode::kCpuLimit);
   }

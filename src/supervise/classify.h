@@ -29,6 +29,7 @@ struct Facts {
   bool stdout_closed = false;
   std::optional<std::chrono::microseconds> cpu_limit;
   std::chrono::microseconds cpu_used{0};
+  std::optional<CgroupMemory> memory;  // of a worker whose cgroup counts
 };
 
 // The whole outcome.

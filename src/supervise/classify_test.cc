@@ -179,6 +179,39 @@ TEST(Classify, CpuLimitIsSigxcpuOrASigkillThatTheAccountsExplain) {
   EXPECT_EQ(Classify(facts).code, OutcomeCode::kWorkerUnexpectedExit);
 }
 
+TEST(Bar, R10OutOfMemoryIsWhatTheKernelCounted) {
+  Facts facts = Died(SIGKILL);
+  facts.cpu_limit = std::chrono::seconds(2);
+  facts.cpu_used = std::chrono::seconds(2);
+  facts.memory = CgroupMemory{.limit_bytes = 100, .peak_bytes = 100, .limit_reached = true};
+  EXPECT_EQ(Classify(facts).code, OutcomeCode::kCpuLimit) << "nobody was killed for memory";
+  facts.cpu_limit.reset();
+  EXPECT_EQ(Classify(facts).code, OutcomeCode::kWorkerUnexpectedExit);
+  EXPECT_FALSE(Classify(facts).out_of_memory);
+
+  facts.memory->oom_kills = 1;
+  EXPECT_EQ(Classify(facts).code, OutcomeCode::kOutOfMemory);
+  EXPECT_EQ(Classify(facts).out_of_memory, facts.memory);
+  facts.memory->limit_reached = false;
+  EXPECT_EQ(Classify(facts).out_of_memory, facts.memory) << "of the machine: told all the same";
+
+  facts.exit->code = SIGSEGV;
+  EXPECT_EQ(Classify(facts).code, OutcomeCode::kWorkerUnexpectedExit);
+  facts.exit->code = SIGKILL;
+  facts.exited_by_itself = false;
+  EXPECT_EQ(Classify(facts).code, OutcomeCode::kWorkerUnexpectedExit);
+}
+
+TEST(Bar, R10ADeathForMemoryOutranksTheReportButNotOurOwnKill) {
+  Facts facts = Reported(Kind::kCompleted);
+  facts.exit = process::ExitStatus{process::ExitStatus::How::kSignalled, SIGKILL};
+  facts.memory = CgroupMemory{.limit_bytes = 100, .oom_kills = 1};
+  EXPECT_EQ(Classify(facts).code, OutcomeCode::kOutOfMemory);
+  facts.verdict = Verdict::kForcedStop;
+  facts.stop = StopCause::kDeadlineExceeded;
+  EXPECT_EQ(Classify(facts).code, OutcomeCode::kForcedContainmentDeadlineExceeded);
+}
+
 TEST(Classify, FailedAllocationIsReadFromTheLastWords) {
   EXPECT_EQ(FailedAllocationBytes("x\nmemory allocation of 42 bytes failed\nfoo"), 42U);
   EXPECT_EQ(FailedAllocationBytes("memory allocation of many bytes failed"), std::nullopt);

@@ -6,12 +6,15 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <csignal>
 
 #include "base/check.h"
 #include "wire/handshake.h"
 
 namespace bulkhead::supervise {
 namespace {
+
+constexpr process::ExitStatus kKilledFromOutside = {process::ExitStatus::How::kSignalled, SIGKILL};
 
 std::vector<BorrowedFd> Borrow(const std::vector<UniqueFd>& fds) {
   std::vector<BorrowedFd> borrowed;
@@ -375,6 +378,9 @@ void Exchange::FeedExit() {
     machine_.LatchStop(CancelRequested(), true);
     context_.ledger.Add(&WorkerLedger::grace_expired);
     Advance(Event::kStopByKill);
+  } else if (watchdog && result_.facts.exit == kKilledFromOutside) {
+    // It was still there when the last bound of all was over, before its own.
+    Advance(machine_.phase() == Phase::kTerminated ? Event::kLingerOver : Event::kPipeWaitOver);
   }
   if (!machine_.ended()) {
     Advance(Event::kExited);
@@ -416,8 +422,9 @@ void Exchange::Do(Action action) {
     case Action::kNoteStarted:
       result_.facts.guest_started = true;
       // Best effort on top of the worker's own limit: it may be gone already.
-      (void)input_.worker.process->LimitDataGrowth(input_.execute.memory_bytes +
-                                                   input_.execute.memory_overhead_bytes);
+      (void)input_.worker.process->LimitGrowth(
+          {.data_bytes = input_.execute.memory_bytes + input_.execute.memory_overhead_bytes,
+           .uncounted_bytes = input_.uncounted_bytes});
       return Enter(Stage::kExecute);
     case Action::kKeepTerminal:
       AnnounceReap();
@@ -454,6 +461,7 @@ void Exchange::Contain() {
   }
   result_.facts.exit = **reaped;
   result_.use = input_.worker.process->resource_use();
+  result_.facts.memory = result_.use.cgroup_memory;
   if (forced_) {
     context_.ledger.Add(&WorkerLedger::forced);
   }

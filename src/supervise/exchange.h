@@ -54,6 +54,7 @@ struct ExchangeInput {
   Deadline deadline = Deadline::Never();
   std::chrono::nanoseconds grace{0};
   std::chrono::nanoseconds compile_time = std::chrono::nanoseconds::max();  // from Ready on
+  std::uint64_t uncounted_bytes = 0;  // see process::MemoryGrowth; of the guest's phase
   CancelToken cancel;
   CancelToken abandoned;  // a second token: the owner of the run's handle is gone
   CancelToken force;

@@ -25,6 +25,8 @@ std::string Lacks(std::string_view mechanism, const process::OuterWalls& walls) 
   std::string problem = fmt::format("the worker lacks {}, which this run requires", mechanism);
   if (!walls.own_mounts && !walls.no_namespaces_because.empty()) {
     problem += fmt::format(": {}", walls.no_namespaces_because);
+  } else if (mechanism.starts_with("cgroup-") && !walls.no_cgroup_because.empty()) {
+    problem += fmt::format(": {}", walls.no_cgroup_because);
   }
   return problem + "; 'bulkhead doctor' says what this machine offers and how to add to it";
 }

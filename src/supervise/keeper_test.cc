@@ -56,7 +56,7 @@ class ScriptedProcess final : public process::WorkerProcess {
     return process::ExitStatus{process::ExitStatus::How::kSignalled, 9};
   }
 
-  Status LimitDataGrowth(std::uint64_t /*bytes*/) override { return {}; }
+  Status LimitGrowth(const process::MemoryGrowth& /*growth*/) override { return {}; }
 
   process::ResourceUse resource_use() const override { return {}; }
 

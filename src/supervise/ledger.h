@@ -5,6 +5,8 @@
 
 #include <cstdint>
 #include <mutex>
+#include <string>
+#include <vector>
 
 namespace bulkhead::supervise {
 
@@ -36,6 +38,24 @@ class Counters {
 
 using Ledger = Counters<WorkerLedger>;
 using CodeLedger = Counters<CodeCounts>;
+
+// What held the worker that ended last.
+class ContainmentRecord {
+ public:
+  void Note(const std::vector<std::string>& mechanisms) {
+    const std::lock_guard lock(mutex_);
+    mechanisms_ = mechanisms;
+  }
+
+  std::vector<std::string> Read() const {
+    const std::lock_guard lock(mutex_);
+    return mechanisms_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<std::string> mechanisms_;
+};
 
 // One run's view: counts into the shared ledger and remembers its own share for the report.
 class RunLedger {

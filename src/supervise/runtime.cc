@@ -23,7 +23,7 @@ Runtime::~Runtime() {
 Snapshot Runtime::snapshot() const {
   const auto pending = impl_->keeper->pending();
   return {impl_->ledger.Read(), impl_->code_ledger.Read(), impl_->active_runs.load(), pending.count,
-          pending.oldest,       impl_->warm->counts()};
+          pending.oldest,       impl_->warm->counts(),     impl_->containment.Read()};
 }
 
 bool Runtime::Drain(std::chrono::milliseconds budget) {

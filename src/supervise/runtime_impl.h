@@ -20,6 +20,7 @@ struct Runtime::Impl {
   supervise::Ledger ledger;
   supervise::CodeLedger code_ledger;
   std::atomic<std::uint64_t> active_runs{0};
+  supervise::ContainmentRecord containment;
   std::unique_ptr<supervise::Watchdog> watchdog;
   std::unique_ptr<supervise::Keeper> keeper;  // its thread uses the ledger
   std::unique_ptr<supervise::WarmPool> warm;  // last: it uses the keeper

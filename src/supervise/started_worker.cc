@@ -48,6 +48,7 @@ std::string WorkerStart::Key() const {
   for (const process::SpawnSpec::Limit& limit : spec.limits) {
     key += fmt::format("{}={}\n", limit.resource, limit.value);
   }
+  key += fmt::format("{} {}\n", spec.tree_limits.memory_bytes, spec.tree_limits.tasks);
   return key + *frame;
 }
 

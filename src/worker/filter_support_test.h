@@ -5,6 +5,7 @@
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -29,7 +30,7 @@ struct Evaluation {
 };
 
 // What the kernel would do with these few instructions.
-inline Evaluation Evaluate(const std::vector<sock_filter>& program, const seccomp_data& data) {
+inline Evaluation Evaluate(const BpfCode& program, const seccomp_data& data) {
   Evaluation evaluation;
   std::uint32_t accumulator = 0;
   for (std::size_t pc = 0; pc < program.size(); ++pc) {
@@ -69,16 +70,16 @@ inline seccomp_data Call(int number, std::initializer_list<std::uint64_t> argume
 
 class Filter {
  public:
-  explicit Filter(const FilterSpec& spec) : program_(BuildFilter(spec)) {}
+  explicit Filter(const FilterProgram& program) : code_(Bind(program, {getpid()})) {}
 
-  std::uint32_t operator()(const seccomp_data& data) const {
-    return Evaluate(program_, data).verdict;
-  }
+  explicit Filter(const FilterSpec& spec) : Filter(BuildFilter(spec)) {}
 
-  const std::vector<sock_filter>& program() const { return program_; }
+  std::uint32_t operator()(const seccomp_data& data) const { return Evaluate(code_, data).verdict; }
+
+  const BpfCode& code() const { return code_; }
 
  private:
-  std::vector<sock_filter> program_;
+  BpfCode code_;
 };
 
 }  // namespace bulkhead::worker

@@ -74,10 +74,8 @@ Status GiveUpReach(const LockdownRequest& request, bool granted,
 }  // namespace
 
 Status GuestPhase::Enter(std::uint64_t data_bytes) const {
-  // The program for the filter is allocated before the limit falls.
-  const std::vector<sock_filter> filter = BuildFilter(GuestPhaseFilter());
   BH_TRY(meter_.LimitDataGrowth(data_bytes));
-  return sandbox_ ? InstallFilter(filter) : Status();
+  return sandbox_ ? InstallFilter(GuestPhaseProgram(), {getpid()}) : Status();
 }
 
 Result<LockedDown> LockDown(LockdownRequest request) {
@@ -103,7 +101,7 @@ Result<LockedDown> LockDown(LockdownRequest request) {
   BH_TRY(SetProcessAttribute(PR_SET_DUMPABLE, 0, "not-dumpable"));
   mechanisms.emplace_back("not-dumpable");
   if (request.sandbox) {
-    BH_TRY(InstallFilter(BuildFilter(LockdownFilter(directories))));
+    BH_TRY(InstallFilter(LockdownProgram(directories), {getpid()}));
     mechanisms.emplace_back("seccomp");
   }
   return LockedDown{std::move(mechanisms), std::move(request.directories), std::move(guest_phase)};

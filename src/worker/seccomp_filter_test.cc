@@ -7,13 +7,13 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
 
-#include "worker/bpf_assembler.h"
 #include "worker/filter_support_test.h"
 
 namespace bulkhead::worker {
@@ -32,7 +32,7 @@ std::uint32_t ValueOf(Verdict verdict) {
 }
 
 // An independent reading of the table.
-bool Holds(const ArgumentTest& test, const seccomp_data& data, pid_t own_process) {
+bool Holds(const ArgumentTest& test, const seccomp_data& data) {
   const auto low = static_cast<std::uint32_t>(data.args[test.argument]);
   switch (test.kind) {
     case ArgumentTest::Kind::kNone:
@@ -44,7 +44,7 @@ bool Holds(const ArgumentTest& test, const seccomp_data& data, pid_t own_process
     case ArgumentTest::Kind::kNotAllOf:
       return (low & test.mask) != test.mask;
     case ArgumentTest::Kind::kOwnProcess:
-      return low == static_cast<std::uint32_t>(own_process);
+      return low == static_cast<std::uint32_t>(getpid());
     case ArgumentTest::Kind::kNull:
       return data.args[test.argument] == 0;
   }
@@ -57,9 +57,8 @@ std::uint32_t Expected(const FilterSpec& spec, const seccomp_data& data) {
   if (rule == spec.rules.end()) {
     return ValueOf(spec.unlisted);
   }
-  const bool all =
-      std::all_of(rule->tests.begin(), rule->tests.end(),
-                  [&](const ArgumentTest& test) { return Holds(test, data, spec.own_process); });
+  const bool all = std::all_of(rule->tests.begin(), rule->tests.end(),
+                               [&data](const ArgumentTest& test) { return Holds(test, data); });
   return ValueOf(all ? rule->verdict : rule->otherwise);
 }
 
@@ -68,12 +67,12 @@ TEST(SeccompFilter, DoesWhatTheTableSaysForEveryNumber) {
        {LockdownFilter(DirectoryUse::kNone), LockdownFilter(DirectoryUse::kReadOnly),
         LockdownFilter(DirectoryUse::kWritable), GuestPhaseFilter()}) {
     const Filter filter(spec);
-    ASSERT_LE(filter.program().size(), std::size_t{BPF_MAXINSNS});
+    ASSERT_LE(filter.code().size(), std::size_t{BPF_MAXINSNS});
     // Argument words that make each kind of test succeed and fail.
     for (const std::uint64_t word :
          {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{2}, std::uint64_t{PROT_EXEC},
           std::uint64_t{PROT_WRITE | PROT_EXEC}, ~std::uint64_t{0}, std::uint64_t{0x100000001},
-          static_cast<std::uint64_t>(spec.own_process)}) {
+          static_cast<std::uint64_t>(getpid())}) {
       for (int number = 0; number < kSyscallNumbersTried; ++number) {
         const seccomp_data data = Call(number, {word, word, word, word, word, word});
         ASSERT_EQ(filter(data), Expected(spec, data)) << number << " with " << word;
@@ -150,23 +149,82 @@ TEST(SeccompFilter, PathsAreForGuestsWithDirectories) {
   }
 }
 
+// What the compiler made is what this process makes of the same tables.
+TEST(SeccompFilter, ProgramsAreThoseOfTheTables) {
+  const auto expect_same = [](const FilterProgram& program, const FilterSpec& spec) {
+    const BpfCode made = Bind(program, {getpid()});
+    const BpfCode expected = Filter(spec).code();
+    ASSERT_EQ(made.size(), expected.size());
+    EXPECT_EQ(std::memcmp(made.data(), expected.data(), made.size() * sizeof(sock_filter)), 0);
+  };
+  for (const DirectoryUse use :
+       {DirectoryUse::kNone, DirectoryUse::kReadOnly, DirectoryUse::kWritable}) {
+    expect_same(LockdownProgram(use), LockdownFilter(use));
+  }
+  expect_same(GuestPhaseProgram(), GuestPhaseFilter());
+}
+
+TEST(SeccompFilter, OnlySlotsDependOnTheProcess) {
+  const FilterProgram& program = LockdownProgram(DirectoryUse::kWritable);
+  const BpfCode one = Bind(program, {1});
+  const BpfCode other = Bind(program, {2});
+  std::size_t differences = 0;
+  for (std::size_t pc = 0; pc < one.size(); ++pc) {
+    differences += one[pc].k != other[pc].k ? 1U : 0U;
+  }
+  EXPECT_EQ(differences, 1U);
+  EXPECT_EQ(Evaluate(other, Call(SYS_tgkill, {2})).verdict, kAllow);
+  EXPECT_EQ(Evaluate(other, Call(SYS_tgkill, {1})).verdict, kKill);
+}
+
+constexpr SyscallRule kAllowed{SYS_read, Verdict::kAllow, {}, Verdict::kKill};
+constexpr SyscallRule kForbidden{SYS_read, Verdict::kKill, {}, Verdict::kKill};
+
+// The statements that a build depends on.
+TEST(FilterProgram, RepetitionsAreFound) {
+  static_assert(NamesNoNumberTwice({}));
+  static_assert(!NamesNoNumberTwice({kAllowed, kForbidden}));
+  static_assert(NarrowsEachOf({kForbidden}, {kAllowed}));
+  static_assert(!NarrowsEachOf({kAllowed}, {kAllowed}));
+  static_assert(!NarrowsEachOf({kForbidden}, {kForbidden}));
+  static_assert(!NarrowsEachOf({kForbidden}, {}));
+}
+
+TEST(FilterProgram, DeadAndUnendingCodeIsFound) {
+  constexpr sock_filter kReturn{BPF_RET | BPF_K, 0, 0, kKill};
+  constexpr auto program = [](std::initializer_list<sock_filter> code) {
+    return FilterProgram{code, {}};
+  };
+  constexpr auto jump = [](std::uint8_t if_equal, std::uint8_t if_not) {
+    return sock_filter{BPF_JMP | BPF_JEQ | BPF_K, if_equal, if_not, 0};
+  };
+  static_assert(IsWholeAndAlive(program({kReturn})));
+  static_assert(IsWholeAndAlive(program({jump(1, 0), kReturn, kReturn})));
+  static_assert(!IsWholeAndAlive(program({})));
+  static_assert(!IsWholeAndAlive(program({kReturn, kReturn})));
+  static_assert(!IsWholeAndAlive(program({jump(1, 1), kReturn, kReturn})));
+  static_assert(!IsWholeAndAlive(program({jump(0, 2), kReturn, kReturn})));
+  static_assert(!IsWholeAndAlive(program({sock_filter{BPF_ALU | BPF_AND | BPF_K, 0, 0, 1}})));
+}
+
 TEST(BpfAssembler, JumpsSkipExactlyTheirBlocks) {
-  BpfAssembler ten;
-  ten.Return(10);
-  BpfAssembler twenty;
-  twenty.Return(20);
-  BpfAssembler program;
-  program.Load(offsetof(seccomp_data, nr));
-  program.IfEqual(1, ten);
-  program.IfNoneOf({2, 3, 4}, twenty);
-  program.IfNotEqual(3, BpfAssembler());
-  program.Return(30);
-  EXPECT_EQ(Evaluate(program.code(), Call(1)).verdict, 10U);
+  BpfAssembler assembler;
+  const auto returning = [&assembler](std::uint32_t value) {
+    return [&assembler, value] { assembler.Return(value); };
+  };
+  constexpr std::uint32_t kSome[] = {2, 3, 4};
+  assembler.Load(offsetof(seccomp_data, nr));
+  assembler.IfEqual(1, returning(10));
+  assembler.IfNoneOf(kSome, returning(20));
+  assembler.IfNotEqual(3U, [] {});
+  assembler.Return(30);
+  const BpfCode& code = assembler.program().code;
+  EXPECT_EQ(Evaluate(code, Call(1)).verdict, 10U);
   for (const int number : {2, 3, 4}) {
-    EXPECT_EQ(Evaluate(program.code(), Call(number)).verdict, 30U) << number;
+    EXPECT_EQ(Evaluate(code, Call(number)).verdict, 30U) << number;
   }
   for (const int number : {0, 5}) {
-    EXPECT_EQ(Evaluate(program.code(), Call(number)).verdict, 20U) << number;
+    EXPECT_EQ(Evaluate(code, Call(number)).verdict, 20U) << number;
   }
 }
 

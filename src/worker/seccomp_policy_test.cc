@@ -353,7 +353,7 @@ TEST(Bar, R12OtherConventionsAreDeadlyInEveryFilter) {
 TEST(Bar, R12EveryInstructionIsReached) {
   const std::vector<seccomp_data> probes = AllProbes();
   for (const FilterSpec& spec : AllSpecs()) {
-    const std::vector<sock_filter> program = BuildFilter(spec);
+    const BpfCode program = Filter(spec).code();
     std::set<std::size_t> reached;
     for (const seccomp_data& probe : probes) {
       const Evaluation evaluation = Evaluate(program, probe);
@@ -377,21 +377,30 @@ bool Decides(const FilterSpec& without, const std::vector<std::uint32_t>& whole,
   return false;
 }
 
+template <class Vector>
+Vector Without(const Vector& whole, std::size_t left_out) {
+  Vector rest;
+  for (std::size_t i = 0; i < whole.size(); ++i) {
+    if (i != left_out) {
+      rest.push_back(whole[i]);
+    }
+  }
+  return rest;
+}
+
 // Each with one rule, one condition or one permitted value less.
 std::vector<FilterSpec> Reduced(const FilterSpec& spec) {
   std::vector<FilterSpec> all;
   for (std::size_t rule = 0; rule < spec.rules.size(); ++rule) {
     all.push_back(spec);
-    all.back().rules.erase(all.back().rules.begin() + static_cast<std::ptrdiff_t>(rule));
-    const std::vector<ArgumentTest>& tests = spec.rules[rule].tests;
+    all.back().rules = Without(spec.rules, rule);
+    const auto& tests = spec.rules[rule].tests;
     for (std::size_t test = 0; test < tests.size(); ++test) {
       all.push_back(spec);
-      std::vector<ArgumentTest>& fewer = all.back().rules[rule].tests;
-      fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(test));
+      all.back().rules[rule].tests = Without(tests, test);
       for (std::size_t value = 0; value < tests[test].values.size(); ++value) {
         all.push_back(spec);
-        std::vector<std::uint32_t>& values = all.back().rules[rule].tests[test].values;
-        values.erase(values.begin() + static_cast<std::ptrdiff_t>(value));
+        all.back().rules[rule].tests[test].values = Without(tests[test].values, value);
       }
     }
   }

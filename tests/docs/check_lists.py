@@ -57,6 +57,27 @@ def fields(header, struct):
     return set(re.findall(r"^  (?!static)\w[\w:<> ]*? ([a-z]\w*)(?: =|;)", code, re.MULTILINE))
 
 
+def settings(include):
+    """Struct::field of everything a host can set."""
+    places = {"run.h": ("RunLimits", "WorkerConfig"), "sketch_limits.h": ("SketchLimits",),
+              "output_grant.h": ("OutputGrant",), "module.h": ("ModulePolicy",),
+              "runtime.h": ("RuntimeOptions",), "code_cache.h": ("CodeCacheOptions",)}
+    names = {f"{struct}::{field}" for header, structs in places.items() for struct in structs
+             for field in fields(include / header, struct)}
+    # What is no setting of its own: where something is.
+    return names - {"OutputGrant::path", "CodeCacheOptions::directory", "RuntimeOptions::observer",
+                    "RuntimeOptions::code_cache"} | {"GuestStream::capture_bytes_max"}
+
+
+def untested_limits(document, names):
+    """Settings without a row that names a test, and rows about nothing."""
+    rows = dict(re.findall(r"^\| `(\w+::\w+)` \| (.*?) \|$", document.read_text(encoding="utf-8"), re.MULTILINE))
+    return [*(f"{document.name} lacks {name}" for name in sorted(names - set(rows))),
+            *(f"{document.name} has a row for {name}, which does not exist" for name in sorted(set(rows) - names)),
+            *(f"{document.name} names no test for {name}" for name, tests in sorted(rows.items())
+              if not re.search(r"\b[A-Z]\w+\.[A-Z]\w+", tests))]
+
+
 def main():
     root = pathlib.Path(sys.argv[1])
     src, docs = root / "src", root / "docs"
@@ -76,6 +97,8 @@ def main():
                                found(r"(?:struct|enum class) (\w+)", *messages) |
                                found(r"a\.Field\(m\.(\w+)", *messages)),
                 *missing_names(docs / "operations.md", operations),
+                *untested_limits(docs / "limits.md", settings(root / "include" / "bulkhead")),
+                *missing_tests(docs / "limits.md", root),
                 *missing_tests(docs / "containment.md", root),
                 *missing_test_files(docs / "containment.md", root)]
     for document in [*root.glob("*.md"), *docs.rglob("*.md"), *src.glob("*/README.md"),

@@ -5,8 +5,8 @@ import os
 import subprocess
 import unittest
 
-from sandbox_test import CONFINED, NAMESPACES, NOBODY, works
-from support import BULKHEAD, PATIENCE_S, CommandTest
+from sandbox_test import CGROUP_LIMITS, CONFINED, NAMESPACES, NOBODY, works
+from support import BULKHEAD, PATIENCE_S, CommandTest, printer
 
 USER = ["setpriv", "--reuid", str(NOBODY), "--regid", str(NOBODY), "--clear-groups"]
 
@@ -56,6 +56,17 @@ class Audit(CommandTest):
             self.check_states(findings, "ok", ["environment", "descriptors"])
         if findings["init"]["state"] == "ok":
             self.check_states(findings, "ok", ["parent-death-signal", "cgroup", "pid-namespace"])
+
+    def test_limits_of_its_cgroup(self):
+        options = [f"--require={limit}" for limit in CGROUP_LIMITS]
+        if self.bulkhead("run", *options, self.compile(printer("hello"))).returncode != 0:
+            self.skipTest("missing: writable cgroups with the controllers memory and pids")
+        status, findings = self.audit(self.sleeping_worker(*options, "--memory", "1MiB"))
+        self.assertEqual(status, 0, findings)
+        self.check_states(findings, "ok", CGROUP_LIMITS)
+        limit = int(findings["cgroup-memory"]["finding"].split()[0])
+        self.assertGreater(limit, 64 << 20)  # the worker's own
+        self.assertLess(limit, 256 << 20)
 
     def test_text_has_one_line_for_each_mechanism(self):
         pid = self.sleeping_worker()

@@ -63,8 +63,8 @@ class Doctor(CommandTest):
         self.assertEqual(found["schema"], "bulkhead.doctor/1")
         self.assertEqual(result.returncode, 0 if found["contained"] else 1)
         names = [check["name"] for check in found["checks"]]
-        for name in ("kernel", "seccomp", "landlock", "namespaces", "cgroup", "pidfd", "memfd", "openat2",
-                     "open-files", "worker", "trial-run"):
+        for name in ("kernel", "seccomp", "landlock", "namespaces", "cgroup", "cgroup-limits", "pidfd", "memfd",
+                     "openat2", "open-files", "worker", "trial-run"):
             self.assertIn(name, names)
         for check in found["checks"]:
             self.assertEqual(check["state"] == "ok", check["fix"] == "", check)
@@ -92,6 +92,7 @@ class Version(CommandTest):
         self.assertTrue(found["build_id"].startswith(found["version"] + "+"))
         self.assertEqual(found["protocol_version"], 1)
         self.assertEqual(found["engine"]["name"], "wasmtime")
+        self.assertRegex(found["engine"]["supported_until"], r"^20\d\d-\d\d-\d\d$")
         text = self.bulkhead("version").stdout
         self.assertTrue(text.startswith(f"bulkhead {found['version']}\n".encode()))
         self.assertEqual(self.bulkhead("--version").stdout, text)

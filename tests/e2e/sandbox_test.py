@@ -10,12 +10,16 @@ from support import BULKHEAD, CommandTest, printer
 STRICT = {"pid-namespace", "mount-namespace", "network-namespace", "ipc-namespace", "uts-namespace", "rlimits",
           "no-new-privs", "empty-root", "landlock", "not-dumpable", "seccomp"}
 NAMESPACES = {name for name in STRICT if name.endswith("-namespace")}
+CGROUP_LIMITS = ["cgroup-memory", "cgroup-pids"]
 NOBODY = 65534
 
 # Root of a user namespace without any capability, where no further namespaces may be made.
 CONFINED = ["unshare", "--user", "--map-root-user", "sh", "-c",
             'echo 0 >/proc/sys/user/max_user_namespaces && exec setpriv --inh-caps -all --bounding-set -all "$@"',
             "sh"]
+
+# No cgroup can be made.
+WITHOUT_CGROUPS = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs -o ro none /sys/fs/cgroup && exec "$@"', "sh"]
 
 
 def works(*command):
@@ -59,6 +63,37 @@ class Sandbox(CommandTest):
         self.assertIn(b"lacks seccomp", result.stderr)
         result, report = self.report_of("--require", "seccomp", "--require", "landlock")
         self.assertEqual(report["code"], "worker-completed", result.stderr)
+
+    def test_limits_by_cgroup_where_they_are_asked_for(self):
+        options = [f"--require={limit}" for limit in CGROUP_LIMITS]
+        result, report = self.report_of(*options)
+        if report["code"] == "worker-launch":
+            self.assertIn(b"lacks cgroup-", result.stderr)
+            self.skipTest("missing: writable cgroups with the controllers memory and pids")
+        self.assertEqual(result.stdout, b"hello", result.stderr)
+        self.assertLessEqual(set(CGROUP_LIMITS), names(report))
+        limit = next(limit for limit in report["limits"] if limit["name"] == "cgroup-memory-bytes")
+        self.assertGreater(limit["used"], 0)
+        self.assertLess(limit["used"], limit["cap"])
+        # Threads and a compiler on all processors fit.
+        result = self.bulkhead("run", *options, "--compile-memory", "64MiB", "--sandbox", "strict",
+                               self.compile(printer("hello")))
+        self.assertEqual(result.stdout, b"hello", result.stderr)
+
+    def test_limits_by_cgroup_where_there_are_none(self):
+        if not works(*WITHOUT_CGROUPS, "true"):
+            self.skipTest("missing: permission to mount")
+        result, report = self.report_of(prefix=WITHOUT_CGROUPS)
+        self.assertEqual(result.stdout, b"hello", result.stderr)
+        self.assertFalse(set(CGROUP_LIMITS) & names(report))
+        for limit in CGROUP_LIMITS:
+            result, report = self.report_of("--require", limit, prefix=WITHOUT_CGROUPS)
+            self.assertEqual((result.returncode, report["code"], report["stage"]), (125, "worker-launch", "handshake"))
+            self.assertEqual(result.stdout, b"")
+            self.assertIn(b"lacks " + limit.encode(), result.stderr)
+            self.assertIn(b"can be made here", result.stderr)
+        doctor = self.bulkhead("doctor", prefix=WITHOUT_CGROUPS)
+        self.assertIn(b"no cgroup with the controller memory or pids can be made", doctor.stdout)
 
     def test_root_becomes_nobody_but_for_granted_directories(self):
         if os.geteuid() != 0:

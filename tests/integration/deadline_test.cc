@@ -2,9 +2,6 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
-#include <algorithm>
-#include <string>
-
 #include "support/bulkhead_test.h"
 #include "support/busy_guests.h"
 #include "support/streams.h"
@@ -46,12 +43,7 @@ TEST_P(Bar, R7DeadlineHolds) {
   EXPECT_LT(report.elapsed, seconds(20));  // catches hangs only
 }
 
-INSTANTIATE_TEST_SUITE_P(Guest, Bar, testing::ValuesIn(BusyGuests()),
-                         [](const testing::TestParamInfo<BusyGuest>& guest) {
-                           std::string name = guest.param.name;
-                           std::replace(name.begin(), name.end(), ' ', '_');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(Guest, Bar, testing::ValuesIn(BusyGuests()), TestNameOf);
 
 }  // namespace
 }  // namespace bulkhead::test

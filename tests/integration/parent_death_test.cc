@@ -8,6 +8,7 @@
 #include <csignal>
 #include <fstream>
 #include <optional>
+#include <random>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -15,9 +16,11 @@
 
 #include "base/unique_fd.h"
 #include "support/bulkhead_test.h"
+#include "support/chaos.h"
 #include "support/proc_view.h"
 #include "support/program.h"
 #include "support/sketch_module.h"
+#include "support/soak.h"
 #include "support/temp_dir.h"
 #include "support/wat.h"
 
@@ -99,11 +102,28 @@ class OneShot : public testing::Test {
     return runs;
   }
 
+  // Every output is whole, old or new; after one more run in the directory nothing else is there.
+  void ExpectDiskIsClearedByTheNextStart() {
+    const std::unique_ptr<Runtime> runtime = Runtime::Create({}).value();
+    RunRequest request;
+    request.worker.executable = Worker("honest_echo");
+    request.output = OutputGrant{};
+    request.output->path = dir_.Path("of-the-next");
+    EXPECT_TRUE(RunModule(*runtime, EmptyModule(), request).outcome.completed());
+    for (const std::string& name : dir_.Entries()) {
+      EXPECT_FALSE(name.starts_with(".bulkhead-staging-")) << name;
+      const std::string content = ReadFile(dir_.Path(name));
+      EXPECT_TRUE(content.empty() || content == Chaos::kOldContent || content == Chaos::kNewContent)
+          << name << ": " << content;
+    }
+  }
+
   TempDir dir_;
 };
 
 // Cases of the collection of field reports.
 using Case = OneShot;
+using Bar = OneShot;
 
 TEST_F(OneShot, S13CrashOfTheExactWorkerIsAnUnexpectedExit) {
   Program host({InnerRun(), "finish", Worker("ignores_cancel"), dir_.path()});
@@ -244,6 +264,27 @@ TEST_F(Case, G16NoWorkerSurvivesAKilledHost) {
     host.Kill(SIGKILL);
     EXPECT_EQ(host.Wait(), -SIGKILL);
     ASSERT_TRUE(Eventually(kGoneBound, [] { return !OrphanRuns(); })) << "round " << round;
+  }
+}
+
+// R2: killed at any moment of a mixed load. What it leaves on disk, the next start takes away.
+TEST_F(Bar, R2NothingSurvivesAKilledHost) {
+  const std::uint64_t seed = AnnouncedSeed();
+  std::mt19937_64 random(seed);
+  const int rounds = Rounds(25, 1000);
+  for (int round = 0; round < rounds && !HasFailure(); ++round) {
+    SCOPED_TRACE(round);
+    Program host({std::string(BH_TEST_WORKER_DIR) + "/chaos_host", dir_.path(),
+                  std::to_string(random()), "until-killed"});
+    for (std::uint64_t lines = random() % 3; lines > 0; --lines) {
+      ASSERT_EQ(host.ReadLine(), "round");
+    }
+    // The moment itself, not a wait for anything.
+    Eventually(std::chrono::milliseconds(random() % 200), [] { return false; });
+    host.Kill(SIGKILL);
+    EXPECT_EQ(host.Wait(), -SIGKILL);
+    ASSERT_TRUE(Eventually(kGoneBound, [] { return !OrphanRuns(); }));
+    ExpectDiskIsClearedByTheNextStart();
   }
 }
 

@@ -182,6 +182,9 @@ TEST_F(OneShot, LimitsAreValidated) {
       {"negative deadline", [](RunLimits& l) { l.deadline = nanoseconds(-1); }},
       {"zero CPU time", [](RunLimits& l) { l.cpu_time = nanoseconds(0); }},
       {"zero fuel", [](RunLimits& l) { l.fuel = 0; }},
+      {"zero compile time", [](RunLimits& l) { l.compile_time = nanoseconds(0); }},
+      {"no threads", [](RunLimits& l) { l.threads_max = 0; }},
+      {"too many threads", [](RunLimits& l) { l.threads_max = 1025; }},
       {"small stack", [](RunLimits& l) { l.stack_bytes = (64U << 10) - 1; }},
       {"large stack", [](RunLimits& l) { l.stack_bytes = (64U << 20) + 1; }},
   };

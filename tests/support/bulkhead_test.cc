@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <sstream>
+#include <string>
 
 #include "support/proc_view.h"
 #include "support/wat.h"
@@ -25,6 +27,13 @@ constexpr std::array<std::uint8_t, 50> kEmptyModule = {
 LedgerColumn ColumnOf(const WorkerLedger& ledger) {
   return {ledger.spawned, ledger.cancel_sent, ledger.grace_expired,
           ledger.forced,  ledger.reaped,      ledger.protocol_failures};
+}
+
+bool CatchesEscapes(const RunReport& report) {
+  return std::any_of(report.containment.begin(), report.containment.end(),
+                     [](const std::string& mechanism) {
+                       return mechanism == "pid-namespace" || mechanism.starts_with("cgroup");
+                     });
 }
 
 BulkheadTest::BulkheadTest() : stages_(std::make_unique<StageLog>()) {
@@ -82,6 +91,12 @@ RunRequest BulkheadTest::GuestRequest() {
   if (level != nullptr && level == SandboxLevelName(SandboxLevel::kStrict)) {
     request.worker.sandbox = SandboxLevel::kStrict;
   }
+  if (const char* required = std::getenv("BULKHEAD_TEST_REQUIRE"); required != nullptr) {
+    std::istringstream words(required);
+    for (std::string word; words >> word;) {
+      request.worker.required_mechanisms.push_back(word);
+    }
+  }
   request.worker.executable = std::string(BH_BIN_DIR) + "/" + std::string(kWasmWorkerName);
   return request;
 }
@@ -92,6 +107,10 @@ RunRequest BulkheadTest::RequestWithOutput(std::string_view worker) const {
   grant.path = dir_.Write("destination", "original");
   request.output = grant;
   return request;
+}
+
+bool BulkheadTest::EscapesAreCaught() {
+  return CatchesEscapes(Run(RequestFor("honest_echo")));
 }
 
 void BulkheadTest::GrantAliveLock(RunRequest& request) const {

@@ -40,6 +40,10 @@ AdmittedModule Admit(std::string_view text);
 // An admitted module with an empty _start, for workers that never look at it.
 AdmittedModule EmptyModule();
 
+// Descendants that stay in the worker's group die with it everywhere; those that left it only where
+// the machine has a pid namespace or a cgroup to hold them: what this run had.
+bool CatchesEscapes(const RunReport& report);
+
 class BulkheadTest : public testing::Test {
  protected:
   // Long enough that only the intended trigger fires, also on a busy machine under sanitizers.
@@ -63,12 +67,15 @@ class BulkheadTest : public testing::Test {
   static std::string WorkerPath(std::string_view name);
   // Long deadline, one second of grace, no streams.
   static RunRequest RequestFor(std::string_view worker);
-  // The same for the real worker; of the level strict if in_strict.py runs the program.
+  // The same for the real worker; with all that in_strict.py asks for if that runs the program.
   static RunRequest GuestRequest();
   // RequestFor with a destination in dir(), which holds "original".
   RunRequest RequestWithOutput(std::string_view worker) const;
 
   std::string Destination() const { return dir_.Path("destination"); }
+
+  // By this machine; asks a run.
+  bool EscapesAreCaught();
 
   // dir() as a writable grant: the worker and its descendants hold the lock "alive" in it.
   void GrantAliveLock(RunRequest& request) const;

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <fmt/format.h>
+#include <gtest/gtest.h>
 
+#include <algorithm>
 #include <ostream>
 #include <string>
 #include <string_view>
@@ -57,13 +59,21 @@ inline std::string ThreadedGuest(std::string_view start, std::string_view thread
 struct BusyGuest {
   std::string name;
   std::string text;
-  bool stop_worker = false;  // its worker is to get SIGSTOP once the guest runs
-  bool deaf_stdout = false;  // its stdout is to be a pipe that nobody reads
+  bool stop_worker = false;   // its worker is to get SIGSTOP once the guest runs
+  bool deaf_stdout = false;   // its stdout is to be a pipe that nobody reads
+  bool never_starts = false;  // in any reasonable time
 };
 
 // What gtest calls a guest.
 inline void PrintTo(const BusyGuest& guest, std::ostream* stream) {
   *stream << guest.name;
+}
+
+// In the form that names of tests have.
+inline std::string TestNameOf(const testing::TestParamInfo<BusyGuest>& guest) {
+  std::string name = guest.param.name;
+  std::replace(name.begin(), name.end(), ' ', '_');
+  return name;
 }
 
 inline std::vector<BusyGuest> BusyGuests() {
@@ -91,7 +101,7 @@ inline std::vector<BusyGuest> BusyGuests() {
       {.name = "writes to a full pipe", .text = PlainGuest(write_for_ever), .deaf_stdout = true},
       {.name = "has a stopped worker", .text = PlainGuest(spin), .stop_worker = true},
       {.name = "faults page after page", .text = PlainGuest(fault, 8192)},
-      {.name = "takes long to compile", .text = NestedLoops(300, 300)},
+      {.name = "takes long to compile", .text = NestedLoops(300, 300), .never_starts = true},
       {.name = "spins in 64 threads", .text = ThreadedGuest(spawn_63 + spin, spin)},
       {.name = "waits in 64 threads",
        .text = ThreadedGuest(spawn_63 + wait_for_ever, wait_for_ever)},

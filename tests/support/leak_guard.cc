@@ -25,10 +25,19 @@ std::set<pid_t> Children() {
   return children;
 }
 
-std::vector<std::string> CgroupMounts() {
-  std::vector<std::string> mounts;
+// Lines of mountinfo, one for each mount this process sees.
+std::set<std::string> Mounts() {
+  std::set<std::string> mounts;
   std::ifstream info("/proc/self/mountinfo");
   for (std::string line; std::getline(info, line);) {
+    mounts.insert(line);
+  }
+  return mounts;
+}
+
+std::vector<std::string> CgroupMounts() {
+  std::vector<std::string> mounts;
+  for (const std::string& line : Mounts()) {
     if (line.find(" - cgroup") == std::string::npos) {
       continue;
     }
@@ -77,7 +86,10 @@ std::size_t ThreadCountBefore() {
 }  // namespace
 
 LeakGuard::LeakGuard()
-    : children_(Children()), descriptors_(OpenDescriptors()), threads_(ThreadCountBefore()) {}
+    : children_(Children()),
+      descriptors_(OpenDescriptors()),
+      threads_(ThreadCountBefore()),
+      mounts_(Mounts()) {}
 
 void LeakGuard::NoteWorker(pid_t pid) {
   if (pid != 0) {
@@ -136,11 +148,20 @@ void LeakGuard::FindStaging(std::vector<std::string>& leaks) const {
   }
 }
 
+void LeakGuard::FindMounts(std::vector<std::string>& leaks) const {
+  for (const std::string& mount : Mounts()) {
+    if (!mounts_.contains(mount)) {
+      leaks.push_back("mount " + mount);
+    }
+  }
+}
+
 std::vector<std::string> LeakGuard::Leaks() const {
   std::vector<std::string> leaks;
   FindProcesses(leaks);
   FindDescriptors(leaks);
   FindStaging(leaks);
+  FindMounts(leaks);
   FindCgroups(leaks);
   if (!Eventually(kThreadExitBound, [this] { return ThreadCount() <= threads_; })) {
     leaks.push_back(std::to_string(ThreadCount()) + " threads, " + std::to_string(threads_) +

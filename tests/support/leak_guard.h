@@ -27,7 +27,7 @@ class LeakGuard {
   void NoteDirectory(const std::string& path) { directories_.insert(path); }
 
   // One line per thing left: children (zombies too), members of a worker's group or session,
-  // descriptors, threads, staging entries, cgroups.
+  // descriptors (memory files too), threads, mounts, staging entries, cgroups.
   std::vector<std::string> Leaks() const;
 
  private:
@@ -35,10 +35,12 @@ class LeakGuard {
   bool BelongsToWorker(const ProcessView& process, pid_t group_or_session) const;
   void FindDescriptors(std::vector<std::string>& leaks) const;
   void FindStaging(std::vector<std::string>& leaks) const;
+  void FindMounts(std::vector<std::string>& leaks) const;
 
   std::set<pid_t> children_;
   std::map<int, std::string> descriptors_;
   std::size_t threads_;
+  std::set<std::string> mounts_;
   std::map<pid_t, std::uint64_t> workers_;  // and when they were noted, in ticks since the boot
   std::set<std::string> directories_;
 };

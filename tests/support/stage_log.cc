@@ -52,4 +52,9 @@ std::vector<RunEvent> StageLog::events() const {
   return events_;
 }
 
+void StageLog::Clear() {
+  const std::lock_guard lock(mutex_);
+  events_.clear();
+}
+
 }  // namespace bulkhead::test

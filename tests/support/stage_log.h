@@ -27,6 +27,8 @@ class StageLog final : public Observer {
   // starts.
   void At(Stage stage, std::function<void(const RunEvent&)> action);
   std::vector<RunEvent> events() const;
+  // Forgets the events so far.
+  void Clear();
 
  private:
   mutable std::mutex mutex_;

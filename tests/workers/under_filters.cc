@@ -7,16 +7,14 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <vector>
 
 #include "base/unique_fd.h"
 #include "worker/seccomp_filter.h"
 
 namespace {
 
-using bulkhead::worker::BuildFilter;
 using bulkhead::worker::DirectoryUse;
-using bulkhead::worker::FilterSpec;
+using bulkhead::worker::FilterProgram;
 
 constexpr int kSocket = 3;
 constexpr int kLockdownFilter = 4;
@@ -29,8 +27,8 @@ bool Place(int fd, int target) {
   return dup2(away.get(), target) == target;
 }
 
-bool Offer(const FilterSpec& spec, int target) {
-  const std::vector<sock_filter> program = BuildFilter(spec);
+bool Offer(const FilterProgram& unbound, int target) {
+  const bulkhead::worker::BpfCode program = bulkhead::worker::Bind(unbound, {getpid()});
   const int file = memfd_create("filter", MFD_CLOEXEC);
   const std::size_t bytes = program.size() * sizeof(sock_filter);
   return write(file, program.data(), bytes) == static_cast<ssize_t>(bytes) && Place(file, target);
@@ -46,8 +44,8 @@ int main(int argc, char** argv) {
   }
   // The far end stays open with the program.
   if (fcntl(pair[1], F_DUPFD, kGuestPhaseFilter + 1) < 0 || !Place(pair[0], kSocket) ||
-      !Offer(bulkhead::worker::LockdownFilter(DirectoryUse::kNone), kLockdownFilter) ||
-      !Offer(bulkhead::worker::GuestPhaseFilter(), kGuestPhaseFilter)) {
+      !Offer(bulkhead::worker::LockdownProgram(DirectoryUse::kNone), kLockdownFilter) ||
+      !Offer(bulkhead::worker::GuestPhaseProgram(), kGuestPhaseFilter)) {
     std::perror("under_filters");
     return kExitBroken;
   }
